@@ -16,7 +16,7 @@ trap 'rm -rf "$program"' EXIT
 go build -o "$program/experiment" ./experiment
 "$program/experiment" -usage "$usage" "$results"
 "$program/experiment" -usage "$usage" -part tuning -scenarios '^tuning-.*-churn-' -seed 1001 -seeds 2 \
-  -profiles default,predicted,without-fit,without-history,without-correlation,without-blending,oracle "$results/ablations"
+  -profiles default,predicted,without-history,oracle "$results/ablations"
 for use in 0.45 0.55 0.65 0.75 0.85 0.95 1; do
   "$program/experiment" -usage "$usage" -use "$use" -scenarios '^(google|planetlab)-(stay|churn)-be0$' -seeds 2 \
     -profiles default,predicted,oracle "$results/levels/$use"

@@ -90,7 +90,7 @@ func TestProfiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ablations, err := readProfiles(strings.Join(scenarios.Ablations, ","))
+	ablations, err := readProfiles("without-history")
 	if err != nil {
 		t.Fatal(err)
 	}

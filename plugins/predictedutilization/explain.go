@@ -31,11 +31,7 @@ func (pl *plugin) ExplainPod(state fwk.CycleState, pod *v1.Pod) string {
 		estimate := c.model.Estimate(c.workload, r, request)
 		parts[r] = fmt.Sprintf("%s %.2f %s (%s)", u.name, c.expected[r].Mean/u.size, u.unit, basis(&estimate, request, pod))
 	}
-	text := strings.Join(parts, ", ")
-	if c.model.IsWorse() {
-		text += "; the learned usage predicts the load of nodes worse than requests: check the source of podUsage"
-	}
-	return text
+	return strings.Join(parts, ", ")
 }
 
 // basis returns the basis of the expected use of a pod.
@@ -71,7 +67,7 @@ func (pl *plugin) ExplainNode(state fwk.CycleState, pod *v1.Pod, node fwk.NodeIn
 	c := pl.Data(state, pod)
 	use := pl.nodes.NodeValue(node, c.pending, c.model)
 	share := use.Share(c.workload, c.bit)
-	parts := pl.explainTerms(pl.terms(c, use))
+	parts := pl.explainTerms(pl.terms(c, use), pl.countsUtilization(c))
 	for r, allocated := range [predict.Resources]int64{use.allocatableCPU, use.allocatableMemory} {
 		u, sum, allocatable := &units[r], &use.Sums[r], float64(allocated)
 		if allocatable <= 0 {
@@ -90,11 +86,11 @@ func (pl *plugin) ExplainNode(state fwk.CycleState, pod *v1.Pod, node fwk.NodeIn
 	return strings.Join(parts, "; ")
 }
 
-// explainTerms returns the terms with their weights, nothing for a single term.
-func (pl *plugin) explainTerms(t terms) (parts []string) {
+// explainTerms returns the terms that count with their weights, nothing for a single term.
+func (pl *plugin) explainTerms(t terms, measured bool) (parts []string) {
 	for i, value := range []float64{t.utilization, float64(t.least), float64(t.balanced)} {
 		weight := [...]float64{pl.weights.utilization, pl.weights.least, pl.weights.balanced}[i]
-		if weight > 0 {
+		if weight > 0 && (i > 0 || measured) {
 			parts = append(parts,
 				fmt.Sprintf("%s %.0f x%.0f", [...]string{"utilization", "least-allocated", "balanced-allocation"}[i], value, weight))
 		}

@@ -41,8 +41,8 @@ func TestScoreWithoutLoad(t *testing.T) {
 		// Each pod: mean 1000, variance 400^2 + 300^2 + 700^2 = 740000.
 		// free: 1000 + sqrt(740000) = 1860: 1 - 0.465 = 0.535. used: 2000 + sqrt(1480000) = 3217: 1 - 0.804 = 0.196.
 		"another workload": {nil, of("db", schedtest.CPU("1", "used", "1", "")), map[string]int64{"free": 53, "used": 20}},
-		// used: 1480000 + 2 x 0.5 x 400^2 + 2 x 700^2 = 2620000: 2000 + 1619 = 3619: 1 - 0.905 = 0.095.
-		"the same workload": {nil, of("web", schedtest.CPU("1", "used", "1", "")), map[string]int64{"free": 53, "used": 10}},
+		// used: 1480000 + 2 x 700^2 = 2460000: 2000 + 1568 = 3568: 1 - 0.892 = 0.108.
+		"the same workload": {nil, of("web", schedtest.CPU("1", "used", "1", "")), map[string]int64{"free": 53, "used": 11}},
 		// free: 1000 + 2 x 860 = 2720: 1 - 0.68. used: 2000 + 2 x 1217 = 4433, more than the node has: 1 - 1.108.
 		"two deviations": {
 			&config.PredictedUtilizationArgs{Deviations: &deviations}, of("db", schedtest.CPU("1", "used", "1", "")),
@@ -100,8 +100,9 @@ func TestExplain(t *testing.T) {
 		},
 		"with load": {
 			map[string]load.Node{"n": schedtest.CPULoad(0.2, 0.01)},
-			[]string{"CPU 0."},
-			[]string{" on the node (-0.", " by its measured load)"},
+			// The measured load says that the pods use less, not what other pods do.
+			[]string{"CPU 1.00 cores (1.00 of its request, as pods with a request)"},
+			[]string{"0.80 on the node (-1.20 by its measured load)"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

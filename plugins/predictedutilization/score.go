@@ -64,9 +64,15 @@ func normalize(nodes fwk.NodeScoreList) {
 	}
 }
 
-// terms returns the terms of a node that have a weight.
+// countsUtilization reports whether the term of the utilization counts. Before anything was measured, it would be a guess by requests: other
+// terms, which are those of the default profile, count alone, with the built-in profile as much as there.
+func (pl *plugin) countsUtilization(c *cycleData) bool {
+	return c.model.IsMeasured() || pl.weights.least+pl.weights.balanced == 0
+}
+
+// terms returns the terms of a node that have a weight and count.
 func (pl *plugin) terms(c *cycleData, node *nodeUse) (t terms) {
-	if pl.weights.utilization > 0 {
+	if pl.weights.utilization > 0 && pl.countsUtilization(c) {
 		t.utilization = pl.utilizationTerm(utilization(c, node, pl.deviations))
 	}
 	if pl.weights.least > 0 {

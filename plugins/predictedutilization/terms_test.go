@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
 	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 	"pgregory.net/rapid"
@@ -96,7 +97,9 @@ func TestTermsEqualInTreePlugins(t *testing.T) {
 //
 //	least allocated: free: CPU 75, memory 98 (200 MiB of 16 GiB): 86. used: CPU 50, memory 97: 73.
 //	balanced: free: 100 - 25/2 = 87 after and 100 before: 50 + (50 - 13)/2 = 68. used: 75 after and 87 before: 50 + (50 - 12)/2 = 69.
-//	score: free: (5 x 53.494 + 86 + 68)/7 = 60.210. used: (5 x 19.586 + 73 + 69)/7 = 34.276: 25.934 less, 100 - 60.5 after stretching.
+//	before anything is measured: free: (86 + 68)/7 = 22. used: (73 + 69)/7 = 20.286: 1.714 less, 100 - 4 after stretching. With weight 3,
+//	the nodes differ by 12, as with the default profile: 86 + 68 - 73 - 69.
+//	otherwise: free: (5 x 53.494 + 86 + 68)/7 = 60.210. used: (5 x 19.586 + 73 + 69)/7 = 34.276: 25.934 less, 100 - 60.5.
 func TestWeightedTerms(t *testing.T) {
 	five, one := int64(5), int64(1)
 	args := &config.PredictedUtilizationArgs{
@@ -107,5 +110,13 @@ func TestWeightedTerms(t *testing.T) {
 		Pods:  []*v1.Pod{of("db", schedtest.CPU("1", "used", "1", ""))},
 	}
 	schedtest.CheckScores(t, withLoad(nil), schedtest.Plugin{Name: Name, Args: args}, cluster, of("web", schedtest.CPU("p", "", "1", "")),
-		map[string][2]int64{"free": {60_210, 100}, "used": {34_276, 39}})
+		map[string][2]int64{"free": {22_000, 100}, "used": {20_286, 96}})
+	weights := termWeightsOf(&args.TermWeights)
+	nodes := fwk.NodeScoreList{{Score: weights.rawScore(terms{53.494, 86, 68})}, {Score: weights.rawScore(terms{19.586, 73, 69})}}
+	if nodes[0].Score != 60_210 || nodes[1].Score != 34_276 {
+		t.Errorf("raw scores %v, want 60210 and 34276", nodes)
+	}
+	if normalize(nodes); nodes[0].Score != 100 || nodes[1].Score != 39 {
+		t.Errorf("scores %v, want 100 and 39", nodes)
+	}
 }

@@ -34,7 +34,7 @@ func cluster(r *rand.Rand, nodes, podsPerNode, workloads int, withPods bool) *Re
 			n.Pods = append(n.Pods, p)
 		}
 		for k := range n.Measured {
-			n.Measured[k].StdDev, n.Measured[k].Known = n.Measured[k].Mean/10, true
+			n.Measured[k].Known = true
 		}
 		reading.Nodes = append(reading.Nodes, n)
 	}

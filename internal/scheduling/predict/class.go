@@ -81,33 +81,20 @@ type classState struct {
 	prior Prior
 	// scales is the variance over time.
 	scales scales
-	// isMeasured is set while the variances are from measured pods, isFixed if the mean stays the mean of the prior.
-	isMeasured, isFixed bool
 }
 
-// usePrior sets the mean and, unless pods are measured, sets the variances to the variances of the prior times factors.
-func (s *classState) usePrior(mean, spread, timeScale float64) {
-	s.setMean(mean)
-	if s.isMeasured {
-		return
-	}
-	s.workload = s.prior.Workload * s.prior.Workload * spread
-	s.pod = s.prior.Pod * s.prior.Pod * spread
-	s.usePriorScales(timeScale)
+// usePrior sets the mean and the variances of the prior.
+func (s *classState) usePrior() {
+	s.mean = s.prior.Mean
+	s.workload = s.prior.Workload * s.prior.Workload
+	s.pod = s.prior.Pod * s.prior.Pod
+	s.usePriorScales()
 }
 
-// usePriorScales computes the variances over time. timeScale is a factor of the prior.
-func (s *classState) usePriorScales(timeScale float64) {
-	s.scales.usePrior(s.prior.Time * s.prior.Time * timeScale)
+// usePriorScales computes the variances over time.
+func (s *classState) usePriorScales() {
+	s.scales.usePrior(s.prior.Time * s.prior.Time)
 	s.time = s.scales.after[0]
-}
-
-// setMean sets the mean of the workloads, unless it is fixed.
-func (s *classState) setMean(mean float64) {
-	s.mean = max(mean, leastMean*s.prior.Mean)
-	if s.isFixed {
-		s.mean = s.prior.Mean
-	}
 }
 
 const (
@@ -143,11 +130,6 @@ func (m *moments) add(p *pool, s *classState) {
 	m.between += min(found, freedom*extreme*s.pod)
 }
 
-// error returns the variance of the estimated mean of a workload, in the unit of square, with a correlation of its pods over time.
-func (p *pool) error(correlation float64) float64 {
-	return 1/p.precision + correlation*p.uncertain/p.pods*max(p.pods-1, 0)/p.pods
-}
-
 // relative returns the mean of a workload as a multiple of what its class expects.
 func (s *classState) relative(p *pool) float64 {
 	if unit := s.unit(p.base); unit > 0 {
@@ -157,12 +139,9 @@ func (s *classState) relative(p *pool) float64 {
 }
 
 // addMean adds the mean of a workload.
-func (m *moments) addMean(p *pool, s *classState, correlation float64) {
-	if p.pods == 0 {
-		return
-	}
+func (m *moments) addMean(p *pool, s *classState) {
 	relative := s.relative(p)
-	noise := p.error(correlation) * max(relative, leastRelative)
+	noise := max(relative, leastRelative) / p.precision
 	variance := s.workload + noise
 	bound := outlier * math.Sqrt(variance)
 	difference := min(max(relative-1, -bound), bound)
@@ -173,14 +152,13 @@ func (m *moments) addMean(p *pool, s *classState, correlation float64) {
 	m.excess += weight * weight * (difference*difference - noise)
 }
 
-// estimate computes the mean of the class and the variance between its workloads. fitted is the mean that was fitted to the load
-// of nodes.
-func (s *classState) estimate(m *moments, fitted float64) {
+// estimate computes the mean of the class and the variance between its workloads.
+func (s *classState) estimate(m *moments) {
 	s.pod = min((max(m.between, 0)+priorPods*s.prior.Pod*s.prior.Pod)/(m.freedom+priorPods), maximumVariance)
 	prior := priorWorkloads / s.workload
 	squared := prior * prior / priorWorkloads
 	workload := (m.excess + squared*s.prior.Workload*s.prior.Workload) / (m.squared + squared)
-	s.setMean((m.sum*s.mean + prior*fitted) / (m.weight + prior))
+	s.mean = max((m.sum*s.mean+prior*s.prior.Mean)/(m.weight+prior), leastMean*s.prior.Mean)
 	s.workload = min(max(workload, minimumVariance), maximumVariance)
 }
 
@@ -198,14 +176,14 @@ type workloadEstimate struct {
 }
 
 // estimateWorkload computes the estimate of a workload.
-func (s *classState) estimateWorkload(w *workloadState, r int, correlation, historyWeight float64) workloadEstimate {
+func (s *classState) estimateWorkload(w *workloadState, r int, historyWeight float64) workloadEstimate {
 	p := &w.now[r]
 	e := workloadEstimate{volatility: min(w.volatility[r].value(0.1, 10), 10), class: p.class}
 	unit := s.unit(p.base)
 	mean := unit
 	e.unknown = s.workload * unit * unit
 	if p.pods > 0 && historyWeight > 0 {
-		noise := p.error(correlation) * s.square(unit, p.mean) / historyWeight
+		noise := s.square(unit, p.mean) / p.precision / historyWeight
 		e.mean, e.pods, e.gain = p.mean, p.pods, gain(e.unknown, noise)
 		e.unknown *= 1 - e.gain
 		mean += e.gain * (p.mean - unit)
@@ -214,7 +192,7 @@ func (s *classState) estimateWorkload(w *workloadState, r int, correlation, hist
 	e.pod = s.pod * e.square
 	e.time = s.time * e.volatility * e.square
 	if e.pods > 0 {
-		e.wave = w.day[r].estimate(mean, s.scales.varianceOver(dayScale)*e.volatility*e.square, correlation)
+		e.wave = w.day[r].estimate(mean, s.scales.varianceOver(dayScale)*e.volatility*e.square)
 		// The variance of a wave is half of its squared amplitude.
 		e.time = max(e.time-e.wave.amplitude()*e.wave.amplitude()/2, e.time/2)
 	}
@@ -267,23 +245,23 @@ func classOf(w *workloadState, r int) int8 {
 func (l *Learner) estimateWorkloads(r int) {
 	state := &l.resources[r]
 	l.pool(r)
-	correlation := l.withinWorkloadCorrelation()
 	var moments [classes]moments
 	for _, w := range l.workloads {
 		if p := &w.now[r]; p.pods > 0 {
 			moments[p.class].add(p, &state.classes[p.class])
-			moments[p.class].addMean(p, &state.classes[p.class], correlation)
+			moments[p.class].addMean(p, &state.classes[p.class])
 		}
 	}
 	for c := range state.classes {
 		s := &state.classes[c]
-		s.isMeasured = moments[c].pods > 0
-		if s.isMeasured {
-			s.estimate(&moments[c], state.fit.mean[c])
-			s.usePriorScales(1)
+		if moments[c].pods == 0 {
+			s.usePrior()
+			continue
 		}
+		s.estimate(&moments[c])
+		s.usePriorScales()
 	}
 	for _, w := range l.workloads {
-		w.estimate[r] = state.classes[w.now[r].class].estimateWorkload(w, r, correlation, l.options.HistoryWeight)
+		w.estimate[r] = state.classes[w.now[r].class].estimateWorkload(w, r, l.options.HistoryWeight)
 	}
 }

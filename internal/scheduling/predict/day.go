@@ -51,14 +51,13 @@ func (w Wave) deviationAt(t *daytime) float64 { return w.Cosine*t.cosine + w.Sin
 func (w *Wave) add(other Wave) { w.Cosine, w.Sine = w.Cosine+other.Cosine, w.Sine+other.Sine }
 
 // estimate returns the wave, at most as high as a mean, shrunk toward none: it is none before a day is known, and as far as random
-// variation of a variance explains it (James-Stein). correlation is the correlation of the pods over time.
-func (d *day) estimate(mean, variance, correlation float64) Wave {
+// variation of a variance explains it (James-Stein).
+func (d *day) estimate(mean, variance float64) Wave {
 	if d.span < oneDay || d.weight <= 0 {
 		return Wave{}
 	}
 	wave := Wave{2 * d.cosine / d.weight, 2 * d.sine / d.weight}
-	independent := correlation + (1-correlation)*min(d.span/d.weight, 1)
-	noise := 2 * variance * independent * oneDay / d.span
+	noise := 2 * variance * min(d.span/d.weight, 1) * oneDay / d.span
 	power := wave.Cosine*wave.Cosine + wave.Sine*wave.Sine
 	if power <= noise {
 		return Wave{}

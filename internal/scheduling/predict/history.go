@@ -1,7 +1,6 @@
 package predict
 
 import (
-	"math"
 	"slices"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
@@ -63,10 +62,6 @@ type workloadState struct {
 	volatility [Resources]ratio
 	day        [Resources]day
 	estimate   [Resources]workloadEstimate
-	// sum and squares add up deviations, over the pods of the node or reading that is being processed; expected adds up the
-	// expected deviations, and count counts them.
-	sum, squares, expected float64
-	count                  int
 }
 
 // past is the usage of the pods of a workload that have ended, and of the pods that a previous process has seen.
@@ -92,10 +87,8 @@ func (p *past) add(h *history, base, pods float64) {
 type pool struct {
 	// pods is the number of pods, mean the mean of their means, weighted by precision, and precision the sum of the weights.
 	pods, mean, precision float64
-	// uncertain is the sum of the variances over time of the means.
-	uncertain float64
 	// present is the number of pods that run, unweightedMean the mean of their means and between the sum of the squared differences
-	// from it. presentUncertain is the part of uncertain that they have.
+	// from it. presentUncertain is the sum of the variances over time of their means.
 	present, unweightedMean, between, presentUncertain float64
 	// base is the mean of the requests; it is 0 if no pod has one.
 	base  float64
@@ -109,7 +102,6 @@ func (p *pool) add(pods, mean, base, uncertain, pod float64) {
 	p.base += (base - p.base) * pods / p.pods
 	p.precision += weight
 	p.mean += (mean - p.mean) * weight / p.precision
-	p.uncertain += pods * uncertain
 }
 
 // addPresent adds a pod that runs to the variance between pods.
@@ -125,8 +117,6 @@ func (p *pool) addPresent(mean, uncertain float64) {
 func (l *Learner) observePods(reading *Reading, elapsed float64, decay decays) {
 	for r := range l.resources {
 		state := &l.resources[r]
-		state.withinWorkload.decay(decay.history)
-		state.betweenWorkloads.decay(decay.history)
 		for c := range state.classes {
 			state.classes[c].scales.decay(decay.history)
 		}
@@ -143,7 +133,6 @@ func (l *Learner) observePods(reading *Reading, elapsed float64, decay decays) {
 			}
 		}
 	}
-	l.updateCorrelations()
 	if len(l.pods) > len(l.found) {
 		l.forgetPods()
 	}
@@ -236,30 +225,5 @@ func (l *Learner) observeUse(state *PodState, p *PodReading, elapsed float64, de
 			class.scales.below[level]++
 			w.volatility[r].add(x/max(expected, tiny), 1)
 		})
-		if r == CPU && own.seconds >= 10*shortest {
-			l.addCorrelated(w, own.last-own.mean, math.Sqrt(class.scales.after[0]*square))
-		}
-	}
-}
-
-// updateCorrelations updates the correlation over time of the pods of a workload, and of the workloads. For n differences d from
-// the means of the pods, the expected value of (sum d)^2 - sum d^2 is correlation x (n-1) x sum d^2.
-func (l *Learner) updateCorrelations() {
-	state := &l.resources[CPU]
-	sum, squares, expected, expectedSquares := 0.0, 0.0, 0.0, 0.0
-	for _, w := range l.touched {
-		if w.count > 1 && w.squares > 0 {
-			scale := float64(w.count-1) * w.squares
-			state.withinWorkload.add((w.sum*w.sum-w.squares)/scale, 1)
-		}
-		// One workload cannot decide: its deviation counts as at most some times of what is expected.
-		d := min(max(w.sum, -outlier*w.expected), outlier*w.expected)
-		sum, squares = sum+d, squares+d*d
-		expected, expectedSquares = expected+w.expected, expectedSquares+w.expected*w.expected
-		w.sum, w.squares, w.expected, w.count = 0, 0, 0, 0
-	}
-	l.touched = l.touched[:0]
-	if pairs := expected*expected - expectedSquares; pairs > 1e-9*expectedSquares {
-		state.betweenWorkloads.add((sum*sum-squares)/pairs, 1)
 	}
 }

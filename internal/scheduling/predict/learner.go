@@ -24,8 +24,8 @@ type PodReading struct {
 
 // Measured is the measured load of one resource of a node.
 type Measured struct {
-	// Mean and StdDev over the window.
-	Mean, StdDev float64
+	// Mean over the window.
+	Mean float64
 	// Known is false if the resource was not measured.
 	Known bool
 }
@@ -57,9 +57,6 @@ func (n *NodeReading) check() {
 	for r := range n.Measured {
 		m := &n.Measured[r]
 		m.Known = m.Known && isAmount(m.Mean)
-		if !isAmount(m.StdDev) {
-			m.StdDev = 0
-		}
 	}
 	for i := range n.Pods {
 		p := &n.Pods[i]
@@ -98,23 +95,7 @@ type Options struct {
 	HistoryWeight float64
 	// HalfLife is the time in seconds after which a reading counts half.
 	HalfLife float64
-	// Without has the parts that are left out, to measure the contribution of each part.
-	Without Parts
 }
-
-// Parts are parts of the estimator.
-type Parts uint8
-
-// The parts that can be left out.
-const (
-	// Fit learns the means of all pods. Without it, pods are expected to use their requests or, without
-	// a request, the amount that kube-scheduler assumes.
-	Fit Parts = 1 << iota
-	// Correlation is the correlation over time of the pods of one workload. Without it, they are independent.
-	Correlation
-	// Blending adds the shift of a node to the expected usage of its pods.
-	Blending
-)
 
 // Learner learns the usage of pods. It is not safe for concurrent use.
 type Learner struct {
@@ -127,11 +108,8 @@ type Learner struct {
 	workloads map[resources.WorkloadKey]*workloadState
 	nodes     map[string]*nodeState
 	resources [Resources]resourceState
-	trial     trial
 	// found has the states of the pods of the current reading, in its order.
 	found []*PodState
-	// touched are the workloads of the node that is being processed.
-	touched []*workloadState
 	// observations has the observations of the resource that is being processed, unmeasured the nodes for which it was measured in an
 	// earlier reading only.
 	observations, unmeasured []observation
@@ -146,7 +124,7 @@ func NewLearner(options Options) *Learner {
 		nodes:     map[string]*nodeState{},
 	}
 	for r := range l.resources {
-		l.resources[r].reset(priors[r], options.Without&Fit != 0)
+		l.resources[r].reset(priors[r])
 	}
 	return l
 }
@@ -155,27 +133,6 @@ func NewLearner(options Options) *Learner {
 type resourceState struct {
 	known   [classes]classEstimate
 	classes [classes]classState
-	fit     fit
-	// timeScale corrects the prior's variance over time by the measured variance of nodes, spread its variances between pods by
-	// the loads of nodes.
-	timeScale, spread ratio
-	// timeScaleNow and spreadNow are the values that the classes use.
-	timeScaleNow, spreadNow float64
-	// withinWorkload is the correlation over time of the pods of a workload, betweenWorkloads the correlation of different workloads.
-	withinWorkload, betweenWorkloads ratio
-}
-
-// withinWorkloadCorrelation returns the correlation over time of the pods of a workload, which is the same for all resources.
-func (l *Learner) withinWorkloadCorrelation() float64 {
-	if l.options.Without&Correlation != 0 {
-		return 0
-	}
-	return l.resources[CPU].withinWorkload.value(0, 1)
-}
-
-// betweenWorkloadCorrelation returns the correlation over time of different workloads, at most the correlation of the pods of a workload.
-func (l *Learner) betweenWorkloadCorrelation() float64 {
-	return min(l.resources[CPU].betweenWorkloads.value(0, 1), l.withinWorkloadCorrelation())
 }
 
 // decaySince returns the weight of a reading at a second.
@@ -195,18 +152,12 @@ func (q *ratio) value(low, high float64) float64 {
 	return min(max((q.above+q.prior*q.weight)/(q.below+q.weight), low), high)
 }
 
-func (s *resourceState) reset(prior [classes]Prior, isFixed bool) {
-	s.timeScaleNow, s.spreadNow = 1, 1
+func (s *resourceState) reset(prior [classes]Prior) {
 	for c := range s.classes {
 		s.known[c].class = int8(c)
-		s.classes[c] = classState{classEstimate: &s.known[c], prior: prior[c], isFixed: isFixed}
-		s.classes[c].usePrior(prior[c].Mean, 1, 1)
+		s.classes[c] = classState{classEstimate: &s.known[c], prior: prior[c]}
+		s.classes[c].usePrior()
 	}
-	s.fit.reset(prior[requested].Mean, prior[unrequested].Mean)
-	s.timeScale = ratio{prior: 1, weight: 3}
-	s.spread = ratio{prior: 1, weight: 5}
-	s.withinWorkload = ratio{prior: 0.5, weight: 20}
-	s.betweenWorkloads = ratio{weight: 1000}
 }
 
 // Observe learns from a reading and returns the new model. A reading that is not newer than the
@@ -224,19 +175,11 @@ func (l *Learner) Observe(reading *Reading) *Model {
 	l.now = newDaytime(reading.Second, elapsed)
 	decay := math.Exp2(-elapsed / l.options.HalfLife)
 	l.observePods(reading, elapsed, decays{decay, math.Exp2(-elapsed / recentHalfLife)})
-	overlap := 1.0
-	if reading.Window > 0 && elapsed > 0 {
-		overlap = max(1, reading.Window/elapsed)
-	}
-	model, requests := 0.0, 0.0
 	for r := range l.resources {
 		l.estimateWorkloads(r)
-		l.fitClasses(reading, r, decay, overlap)
+		l.observe(reading, r)
 		l.filterNodes(reading, r, elapsed)
-		m, q := compareErrors(l.observations, r)
-		model, requests = model+m, requests+q
 	}
-	l.trial.compare(reading, model, requests)
 	l.placePods(reading)
 	l.forgetNodes()
 	return l.model()

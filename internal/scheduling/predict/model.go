@@ -10,11 +10,10 @@ import (
 
 // Model has the estimates of a Learner after a reading. It is immutable.
 type Model struct {
-	classes                          [Resources][classes]classEstimate
-	withinWorkload, betweenWorkloads float64
-	workloads                        map[resources.WorkloadKey]*[Resources]workloadEstimate
-	nodes                            map[string]*[Resources]Shift
-	worse                            bool
+	classes   [Resources][classes]classEstimate
+	workloads map[resources.WorkloadKey]*[Resources]workloadEstimate
+	nodes     map[string]*[Resources]Shift
+	measured  bool
 }
 
 // Shift is the usage of the pods of a node minus the usage expected of their workloads.
@@ -30,11 +29,8 @@ func NewModel() *Model { return NewLearner(Options{HistoryWeight: 1, HalfLife: 1
 // model returns the model of the current estimates.
 func (l *Learner) model() *Model {
 	m := &Model{
-		withinWorkload:   l.withinWorkloadCorrelation(),
-		betweenWorkloads: l.betweenWorkloadCorrelation(),
-		workloads:        make(map[resources.WorkloadKey]*[Resources]workloadEstimate, len(l.workloads)),
-		nodes:            make(map[string]*[Resources]Shift, len(l.nodes)),
-		worse:            l.trial.worse,
+		workloads: make(map[resources.WorkloadKey]*[Resources]workloadEstimate, len(l.workloads)),
+		nodes:     make(map[string]*[Resources]Shift, len(l.nodes)),
 	}
 	for r := range l.resources {
 		m.classes[r] = l.resources[r].known
@@ -47,13 +43,11 @@ func (l *Learner) model() *Model {
 		}
 	}
 	shifts := make([][Resources]Shift, 0, len(l.nodes))
-	if l.options.Without&Blending != 0 {
-		return m
-	}
 	for name, state := range l.nodes {
 		var shift [Resources]Shift
 		for r := range shift {
 			f := &state.filters[r]
+			m.measured = m.measured || f.seconds > 0
 			shift[r] = Shift{f.shift + state.own[r].Mean, f.known + state.own[r].Known}
 		}
 		shifts = append(shifts, shift)
@@ -62,11 +56,11 @@ func (l *Learner) model() *Model {
 	return m
 }
 
+// IsMeasured reports whether the load of a node or the usage of a pod was measured. Before, requests are all that is known.
+func (m *Model) IsMeasured() bool { return m.measured || len(m.workloads) > 0 }
+
 // Workloads returns the number of workloads whose usage is known.
 func (m *Model) Workloads() int { return len(m.workloads) }
-
-// IsWorse reports whether the model has predicted the load of nodes worse than requests do, probably because of a wrong source.
-func (m *Model) IsWorse() bool { return m.worse }
 
 // Estimate returns the expected use of a pod of a workload with a request.
 func (m *Model) Estimate(key resources.WorkloadKey, r int, request float64) Estimate {
@@ -146,21 +140,15 @@ type Sum struct {
 	// Mean includes Shift, the correction by the measured load of the node. Variance is the variance over
 	// time plus the variance of the estimate.
 	Mean, Shift, Variance float64
-	// Deviation is the sum of the deviations of the pods over time.
-	Deviation float64
 	// Wave is how the use of the pods follows the day: opposite peaks are balanced.
 	Wave Wave
 	// Limit is the sum of the limits, infinite if a pod has none.
 	Limit float64
 }
 
-// Share is the share of one workload in the use of one resource on a node. The deviation of a further pod of
-// the workload depends on it.
-type Share struct {
-	// Deviation and Shared are the sums over the pods.
-	Deviation, Shared float64
-	squares           float64
-}
+// Share is the share of one workload in the use of one resource on a node: the sum of Expected.Shared of its pods, on which the variance
+// of a further pod of the workload depends.
+type Share float64
 
 // Node returns the expected use of the pods of a node.
 func (m *Model) Node(name string, pods []Declared) NodeUse {
@@ -175,23 +163,17 @@ func (m *Model) Node(name string, pods []Declared) NodeUse {
 			use.Sums[r].Limit += e.Limit
 			use.Sums[r].Wave.add(e.Wave)
 			own[r] += e.Own * e.Own
-			share[r].Deviation += e.Deviation
-			share[r].Shared += e.Shared
-			share[r].squares += e.Deviation * e.Deviation
+			use.Sums[r].Variance += e.Deviation * e.Deviation
+			share[r] += Share(e.Shared)
 		}
 	}
 	shift := m.nodes[name]
 	for r := range Resources {
-		sum, shared := &use.Sums[r], 0.0
-		var over deviations
+		sum, unknown := &use.Sums[r], own[r]
 		for i := range use.Shares {
-			share := &use.Shares[i][r]
-			over.add(share.Deviation, share.squares)
-			shared += share.Shared * share.Shared
+			shared := float64(use.Shares[i][r])
+			unknown += shared * shared
 		}
-		sum.Deviation = over.sum
-		sum.Variance = over.variance(m.withinWorkload, m.betweenWorkloads)
-		unknown := shared + own[r]
 		if shift != nil {
 			expected := sum.Mean
 			sum.Mean = max(expected+shift[r].Mean, 0)
@@ -201,24 +183,6 @@ func (m *Model) Node(name string, pods []Declared) NodeUse {
 		sum.Variance = max(sum.Variance+unknown, 0)
 	}
 	return use
-}
-
-// deviations adds up the deviations over time of workloads.
-type deviations struct{ sum, squaredSums, squares float64 }
-
-// add adds a workload by the sum of the deviations of its pods and the sum of their squares.
-func (d *deviations) add(sum, squares float64) {
-	d.sum += sum
-	d.squaredSums += sum * sum
-	d.squares += squares
-}
-
-// variance returns the variance of the sum of all deviations, with the correlation c of the pods of a workload, and f of different
-// workloads:
-//
-//	c x sum of (sum of d)^2 + (1 - c) x sum of d^2 + f x ((sum of all d)^2 - sum of (sum of d)^2)
-func (d *deviations) variance(within, between float64) float64 {
-	return within*d.squaredSums + (1-within)*d.squares + between*max(d.sum*d.sum-d.squaredSums, 0)
 }
 
 // share returns the share of a workload, and adds it if it is missing.
@@ -249,12 +213,9 @@ func (u *NodeUse) Share(key resources.WorkloadKey, bit WorkloadBit) *[Resources]
 // share is the share of the pod's workload on the node, nil if the workload has no pod there.
 func (m *Model) Peak(sum *Sum, share *[Resources]Share, pod *Expected, r int, k float64) float64 {
 	variance := sum.Variance + pod.Deviation*pod.Deviation + pod.Own*pod.Own + pod.Shared*pod.Shared
-	others := sum.Deviation
 	if share != nil {
-		variance += 2 * (m.withinWorkload*share[r].Deviation*pod.Deviation + share[r].Shared*pod.Shared)
-		others -= share[r].Deviation
+		variance += 2 * float64(share[r]) * pod.Shared
 	}
-	variance += 2 * m.betweenWorkloads * max(others, 0) * pod.Deviation
 	wave := sum.Wave
 	wave.add(pod.Wave)
 	return min(sum.Mean+pod.Mean+wave.amplitude()+k*math.Sqrt(variance), sum.Limit+pod.Limit)

@@ -27,17 +27,10 @@ type sums struct {
 	// mean is the expected load of the pods within the window; unknown is the variance of this
 	// expectation, retained the part of unknown from pods that the previous reading had on the node.
 	mean, unknown, retained float64
-	// byWorkload is the expectation without the histories of the pods themselves.
-	byWorkload float64
 	// time is the variance of the load over time.
 	time float64
 	// own is the part of the shift that the histories of the pods explain.
 	own Shift
-	// arrivals is the variance within the window that is due to pods that arrived during it.
-	arrivals float64
-	// requests is the sum of the requests, and pods the number of pods without a request, weighted by the
-	// fraction of the window in which the pod was on the node.
-	requests, pods float64
 }
 
 // sums computes the sums of a node.
@@ -47,8 +40,7 @@ func (l *Learner) sums(node *NodeReading, found []*PodState, state *nodeState, r
 	for i := range node.Pods {
 		p := &node.Pods[i]
 		pod := found[i]
-		request := p.Amounts[r].Request
-		e := estimateOf(&resource.known, &pod.workload.estimate[r], request)
+		e := estimateOf(&resource.known, &pod.workload.estimate[r], p.Amounts[r].Request)
 		class := &resource.classes[e.class]
 		wave := e.Wave.deviationAt(&l.now)
 		mean, variance := e.Mean, e.Pod
@@ -67,22 +59,13 @@ func (l *Learner) sums(node *NodeReading, found []*PodState, state *nodeState, r
 		}
 		seen := p.Seen
 		s.mean += max(mean+wave, 0) * seen
-		s.byWorkload += (e.Mean + wave) * seen
-		s.arrivals += mean * mean * seen * (1 - seen)
 		unknown := (variance + e.Unknown) * seen * seen
 		s.unknown += unknown
 		if pod.node == state {
 			s.retained += unknown
 		}
-		if e.class == requested {
-			s.requests += request * seen
-		} else {
-			s.pods += seen
-		}
-		deviation := math.Sqrt(e.Time) * seen
-		l.addCorrelated(pod.workload, deviation, deviation)
+		s.time += e.Time * seen * seen
 	}
-	s.time = l.takeCorrelated()
 	return s
 }
 
@@ -106,28 +89,6 @@ func (s *classState) observe(h *history, volatility float64) observed {
 	return observed{gain, gain * lasting}
 }
 
-// addCorrelated adds the deviation of a pod, and what is expected of it, to the sums of its workload.
-func (l *Learner) addCorrelated(w *workloadState, deviation, expected float64) {
-	if w.count == 0 {
-		l.touched = append(l.touched, w)
-	}
-	w.count++
-	w.sum += deviation
-	w.squares += deviation * deviation
-	w.expected += expected
-}
-
-// takeCorrelated returns the variance of the sum of the deviations, and resets the sums.
-func (l *Learner) takeCorrelated() float64 {
-	var d deviations
-	for _, w := range l.touched {
-		d.add(w.sum, w.squares)
-		w.sum, w.squares, w.expected, w.count = 0, 0, 0, 0
-	}
-	l.touched = l.touched[:0]
-	return d.variance(l.withinWorkloadCorrelation(), l.betweenWorkloadCorrelation())
-}
-
 // observation is the part of a reading about one node and resource.
 type observation struct {
 	node     *NodeReading
@@ -138,7 +99,7 @@ type observation struct {
 
 // observe computes the sums of all nodes, and keeps those of the nodes whose resource was measured, and of the nodes for which it was
 // measured earlier.
-func (l *Learner) observe(reading *Reading, r int) []observation {
+func (l *Learner) observe(reading *Reading, r int) {
 	l.observations, l.unmeasured = l.observations[:0], l.unmeasured[:0]
 	found := l.found
 	for i := range reading.Nodes {
@@ -154,7 +115,6 @@ func (l *Learner) observe(reading *Reading, r int) []observation {
 			l.unmeasured = append(l.unmeasured, observation{node, state, *m, use})
 		}
 	}
-	return l.observations
 }
 
 func (l *Learner) node(name string) *nodeState {
@@ -165,44 +125,6 @@ func (l *Learner) node(name string) *nodeState {
 	}
 	state.reading = l.readings
 	return state
-}
-
-// fitClasses fits the means of the classes to the load of nodes, and corrects the variances of the prior
-// by it. overlap is the number of readings per window: overlapping readings have less weight.
-func (l *Learner) fitClasses(reading *Reading, r int, decay, overlap float64) {
-	s := &l.resources[r]
-	s.fit.decay(decay)
-	s.timeScale.decay(decay)
-	s.spread.decay(decay)
-	podsMeasured := s.classes[requested].isMeasured || s.classes[unrequested].isMeasured
-	for _, o := range l.observe(reading, r) {
-		if o.unknown+o.time <= 0 {
-			continue
-		}
-		variance := max(o.unknown+s.remaining(reading.Window)*o.time, 1)
-		s.fit.add(o.requests, o.pods, o.measured.Mean, variance*overlap)
-		if podsMeasured {
-			continue
-		}
-		residual := o.measured.Mean - o.mean - o.state.filters[r].shift
-		// Half of the changes are arrivals, the other half are pods that ended.
-		within := max(o.measured.StdDev*o.measured.StdDev-2*o.arrivals, 0)
-		s.timeScale.add(min((within+residual*residual)/max(o.time, tiny), 9)*s.timeScaleNow/overlap, 1/overlap)
-		raw := o.measured.Mean - o.mean
-		s.spread.add(min(raw*raw/max(o.unknown, tiny), 9)*s.spreadNow/overlap, 1/overlap)
-	}
-	s.fit.solve()
-	s.timeScaleNow, s.spreadNow = s.timeScale.value(0.01, 25), s.spread.value(0.01, 25)
-	changed := false
-	for c := range s.classes {
-		if !s.classes[c].isMeasured {
-			s.classes[c].usePrior(s.fit.mean[c], s.spreadNow, s.timeScaleNow)
-			changed = true
-		}
-	}
-	if changed {
-		l.observe(reading, r)
-	}
 }
 
 // gain returns the fraction of the difference between measurement and expectation to add to the

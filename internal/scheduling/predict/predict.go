@@ -9,8 +9,8 @@
 //     the request changes.
 //   - How much a history says depends on its length: the variance of the mean over a time is estimated for each time scale, from
 //     minutes to days.
-//   - The mean of a class is the mean of its workloads or, where only nodes are measured, is fitted to the load of nodes:
-//     load = a x requests + b x number of pods without a request.
+//   - The mean of a class is the mean of its workloads. Where only nodes are measured, it is the request or, without a request, what
+//     kube-scheduler assumes.
 //   - The shift of a node is the usage of its pods minus the usage expected of their workloads: as the recent usage of its pods
 //     says, and as the measured load of the node says. The longer a difference has remained, the longer it is expected to remain.
 //
@@ -18,7 +18,7 @@
 //
 //	peak = mean + k x sqrt(variance over time + variance of the estimate)
 //
-// in which the deviations of the pods of a workload are correlated, and all workloads have a part of their deviations in common.
+// in which the pods vary independently over time, and the error of the estimated mean of a workload is common to its pods.
 //
 // A Learner receives each reading and returns an immutable Model, by which nodes are scored.
 // CPU is in millicores and memory in bytes.

@@ -39,9 +39,8 @@ type Learner interface {
 	Replay(reading *load.PodReading)
 	// Workloads returns the history of all workloads, in any order.
 	Workloads() []predict.Past
-	// Known returns the number of workloads whose usage is known, the time of the newest usage, zero if there is none, and whether
-	// the model predicts worse than requests.
-	Known() (workloads int, newest time.Time, worse bool)
+	// Known returns the number of workloads whose usage is known, and the time of the newest usage, zero if there is none.
+	Known() (workloads int, newest time.Time)
 	// Restore adds the history that a previous process saved at a time, and returns how many impossible workloads it has ignored.
 	Restore(workloads []predict.Past, saved time.Time) (ignored int)
 }
@@ -88,7 +87,7 @@ func (k *HistoryKeeper) State() History {
 	if saved := k.saved.Load(); saved != nil {
 		state = *saved
 	}
-	state.Workloads, state.Updated, state.Worse = k.options.Learner.Known()
+	state.Workloads, state.Updated = k.options.Learner.Known()
 	state.Ignored = int(k.ignored.Load())
 	return state
 }
@@ -106,7 +105,7 @@ func (k *HistoryKeeper) Start(ctx context.Context) {
 			logger.Error(err, "The history of the usage of workloads could not be rebuilt completely", "readings", readings)
 		}
 		if readings > 0 {
-			workloads, _, _ := k.options.Learner.Known()
+			workloads, _ := k.options.Learner.Known()
 			logger.Info("Rebuilt the history of the usage of workloads", "readings", readings, "workloads", workloads)
 			k.mu.Lock()
 			defer k.mu.Unlock()

@@ -44,8 +44,8 @@ func (l *learner) Workloads() []predict.Past {
 	return l.workloads
 }
 
-func (l *learner) Known() (workloads int, newest time.Time, worse bool) {
-	return len(l.Workloads()), l.restored, false
+func (l *learner) Known() (workloads int, newest time.Time) {
+	return len(l.Workloads()), l.restored
 }
 
 func (l *learner) Restore(workloads []predict.Past, saved time.Time) (ignored int) {

@@ -50,8 +50,6 @@ type Keeper struct {
 	nodes []*v1.Node
 	// missed is called with the predicted and the measured mean load of a node, as fractions of its allocatable amount.
 	missed func(resource v1.ResourceName, predicted, measured float64)
-	// changed is called when the model begins and when it ceases to predict worse than requests.
-	changed func(worse bool)
 }
 
 // knownPod has what follows from the object of a pod, which is valid as long as the object does not change, and the learner's state for
@@ -67,15 +65,10 @@ type knownPod struct {
 }
 
 // New returns a keeper with the model before the first reading. missed is called with the predicted and the measured mean load
-// of a node, as fractions of its allocatable amount; changed when the model begins and when it ceases to predict worse than requests.
-func New(
-	options predict.Options,
-	pods Pods,
-	missed func(resource v1.ResourceName, predicted, measured float64),
-	changed func(worse bool),
-) *Keeper {
+// of a node, as fractions of its allocatable amount.
+func New(options predict.Options, pods Pods, missed func(resource v1.ResourceName, predicted, measured float64)) *Keeper {
 	k := &Keeper{
-		pods: pods, missed: missed, changed: changed, learner: predict.NewLearner(options), known: map[types.UID]*knownPod{},
+		pods: pods, missed: missed, learner: predict.NewLearner(options), known: map[types.UID]*knownPod{},
 		used: map[types.NamespacedName]load.PodUsage{},
 	}
 	k.model.Store(predict.NewModel())
@@ -111,13 +104,11 @@ func (k *Keeper) keepUsage(reading *load.PodReading) {
 	k.usedAt = reading.Time
 }
 
-// Known returns the number of workloads whose usage is known, the time of the newest usage of pods, and whether the model predicts worse
-// than requests.
-func (k *Keeper) Known() (workloads int, updated time.Time, worse bool) {
+// Known returns the number of workloads whose usage is known, and the time of the newest usage of pods.
+func (k *Keeper) Known() (workloads int, updated time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	model := k.Model()
-	return model.Workloads(), k.usedAt, model.IsWorse()
+	return k.Model().Workloads(), k.usedAt
 }
 
 // Replay learns from past usage of pods: from a reading in which the load of all nodes is unknown.
@@ -186,10 +177,7 @@ func (k *Keeper) learn(measured load.Reading) {
 	if len(k.known) > len(k.buffer) {
 		maps.DeleteFunc(k.known, func(_ types.UID, p *knownPod) bool { return p.reading != k.readings })
 	}
-	model := k.learner.Observe(&reading)
-	if previous := k.model.Swap(model); previous.IsWorse() != model.IsWorse() {
-		k.changed(model.IsWorse())
-	}
+	k.model.Store(k.learner.Observe(&reading))
 	k.reportMissed(&reading)
 }
 
@@ -214,7 +202,7 @@ var Predicted = [predict.Resources]resources.Resource{predict.CPU: resources.CPU
 
 // amounts converts a utilization to amounts.
 func amounts(u load.Utilization, known bool, capacity float64) predict.Measured {
-	return predict.Measured{Mean: u.Mean * capacity, StdDev: u.StdDev * capacity, Known: known && u.Valid()}
+	return predict.Measured{Mean: u.Mean * capacity, Known: known && u.Valid()}
 }
 
 // podReading returns the reading of a pod, and adds the pod to the known pods.

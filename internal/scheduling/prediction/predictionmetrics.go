@@ -18,8 +18,6 @@ type History struct {
 	Workloads int
 	// Updated is the time of the newest usage, zero if there is none.
 	Updated time.Time
-	// Worse is set while predictions by the learned usage have larger errors than predictions by requests.
-	Worse bool
 	// Saved is the time of the last save, zero if there was none. SavedBytes is the size of the saved history, and
 	// Dropped the number of workloads that did not fit.
 	Saved               time.Time
@@ -73,7 +71,6 @@ func describeMetric(name, help string) *prometheus.Desc {
 
 var (
 	workloads  = describeMetric("workloads", "Workloads whose usage is known from the usage of their pods.")
-	worse      = describeMetric("worse_than_requests", "1 while the learned usage predicts node load worse than requests; 0 otherwise.")
 	age        = describeMetric("history_age_seconds", "Age of the newest usage in the history of the workloads. Absent if there is none.")
 	saved      = describeMetric("history_saved_timestamp_seconds", "Time at which the history was saved last. Absent if it was not.")
 	savedBytes = describeMetric("history_saved_bytes", "Size of the history when it was saved last.")
@@ -84,7 +81,7 @@ var (
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(out chan<- *prometheus.Desc) {
 	m.errors.Describe(out)
-	for _, desc := range []*prometheus.Desc{workloads, worse, age, saved, savedBytes, dropped, ignored} {
+	for _, desc := range []*prometheus.Desc{workloads, age, saved, savedBytes, dropped, ignored} {
 		out <- desc
 	}
 }
@@ -102,11 +99,6 @@ func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 	state := (*watched)()
 	gauge(workloads, float64(state.Workloads))
 	gauge(ignored, float64(state.Ignored))
-	if state.Worse {
-		gauge(worse, 1)
-	} else {
-		gauge(worse, 0)
-	}
 	if !state.Updated.IsZero() {
 		gauge(age, m.now().Sub(state.Updated).Seconds())
 	}

@@ -48,7 +48,7 @@ func TestWatchHistory(t *testing.T) {
 	m.WatchHistory(ctx, func() History { return state })
 	values := func() string {
 		text, err := testutil.CollectAndFormat(m, expfmt.TypeTextPlain, "plimsoll_prediction_workloads",
-			"plimsoll_prediction_worse_than_requests", "plimsoll_prediction_history_age_seconds",
+			"plimsoll_prediction_history_age_seconds",
 			"plimsoll_prediction_history_saved_timestamp_seconds", "plimsoll_prediction_history_saved_bytes",
 			"plimsoll_prediction_history_dropped_workloads", "plimsoll_prediction_history_ignored_workloads")
 		must.Succeed(t, err)
@@ -60,11 +60,11 @@ func TestWatchHistory(t *testing.T) {
 		}
 		return strings.Join(out, ", ")
 	}
-	if got, want := values(), "history_ignored_workloads 0, workloads 7, worse_than_requests 0"; got != want {
+	if got, want := values(), "history_ignored_workloads 0, workloads 7"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	state = History{Workloads: 9, Updated: noon.Add(-time.Minute), Worse: true, Saved: noon, SavedBytes: 1234, Dropped: 2}
-	want := "history_age_seconds 60, history_dropped_workloads 2, history_ignored_workloads 0, history_saved_bytes 1234, history_saved_timestamp_seconds 1.7723664e+09, workloads 9, worse_than_requests 1"
+	state = History{Workloads: 9, Updated: noon.Add(-time.Minute), Saved: noon, SavedBytes: 1234, Dropped: 2}
+	want := "history_age_seconds 60, history_dropped_workloads 2, history_ignored_workloads 0, history_saved_bytes 1234, history_saved_timestamp_seconds 1.7723664e+09, workloads 9"
 	if got := values(); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

@@ -6,10 +6,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/events"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
@@ -48,32 +45,13 @@ func (s *State) Prediction(ctx context.Context, args *config.PredictedUtilizatio
 	if keeper, ok := s.keepers[key]; ok && s.newStore == nil {
 		return keeper, nil
 	}
-	options := predict.Options{HistoryWeight: *args.HistoryWeight, HalfLife: predict.DefaultHalfLife, Without: s.Without}
-	keeper := prediction.New(options, s.podsOf(h), s.predictionMetrics().ObserveError, func(worse bool) {
-		if s.newStore == nil { // not in a simulation
-			reportWorse(klog.FromContext(ctx), h.EventRecorder(), args.HistoryConfigMap, worse)
-		}
-	})
+	options := predict.Options{HistoryWeight: *args.HistoryWeight, HalfLife: predict.DefaultHalfLife}
+	keeper := prediction.New(options, s.podsOf(h), s.predictionMetrics().ObserveError)
 	if err := s.keepHistory(ctx, args, h, keeper, func() { keeper.Watch(store, podStore) }); err != nil {
 		return nil, err
 	}
 	s.keepers[key] = keeper
 	return keeper, nil
-}
-
-// reportWorse logs that the model begins or ceases to predict worse than requests, and creates an event of the ConfigMap with the history,
-// if there is one.
-func reportWorse(logger klog.Logger, recorder events.EventRecorder, configMap string, worse bool) {
-	kind, reason, note := v1.EventTypeNormal, "PredictionsImproved", "The learned usage of pods predicts the load of nodes better again"
-	if worse {
-		kind, reason = v1.EventTypeWarning, "PredictionsWorse"
-		note = "The learned usage of pods predicts the load of nodes worse than requests. Check the source of podUsage"
-	}
-	logger.Info(note)
-	if namespace, name, found := strings.Cut(configMap, "/"); found && recorder != nil {
-		object := &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-		recorder.Eventf(object, nil, kind, reason, "Predict", "%s", note)
-	}
 }
 
 // keepHistory restores the history of a learner, calls ready, and saves the history until ctx is done. It runs in the

@@ -14,7 +14,6 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/cache"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/prediction"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
@@ -23,9 +22,6 @@ import (
 type State struct {
 	// Sums are the sums per node.
 	Sums *cache.Cache
-
-	// Without are parts of the model of PredictedUtilization that are left out, for experiments.
-	Without predict.Parts
 
 	// newStore, if set, provides load in place of the sources that the arguments configure.
 	newStore    func(maxAge time.Duration) (*load.Store, error)

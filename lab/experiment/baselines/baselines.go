@@ -19,7 +19,6 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shared"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
@@ -45,9 +44,6 @@ func Registry(future Future) frameworkruntime.Registry {
 		LoadAwareScheduling:        factory(LoadAwareScheduling, scoreLoadAware),
 		Dynamic:                    newDynamic,
 		Oracle:                     newOracle(future),
-		WithoutFit:                 without(WithoutFit, predict.Fit),
-		WithoutCorrelation:         without(WithoutCorrelation, predict.Correlation),
-		WithoutBlending:            without(WithoutBlending, predict.Blending),
 	}
 }
 

@@ -86,9 +86,6 @@ func All() []Scenario {
 	return all
 }
 
-// Ablations are the profile predicted with a part of its model left out.
-var Ablations = []string{"without-fit", "without-history", "without-correlation", "without-blending"}
-
 // Baselines are the profiles with the formulas of other schedulers.
 var Baselines = []string{"target-load-packing", "load-variation", "original-low-risk", "koordinator", "crane"}
 

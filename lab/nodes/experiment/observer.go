@@ -58,7 +58,7 @@ func newObserver(ctx context.Context, c *realnodes.Cluster) (*observer, error) {
 		}
 	}
 	keeper := prediction.New(predict.Options{HistoryWeight: 1, HalfLife: predict.DefaultHalfLife}, list,
-		func(v1.ResourceName, float64, float64) {}, func(bool) {})
+		func(v1.ResourceName, float64, float64) {})
 	store := load.NewPodStore(5*time.Minute, time.Now)
 	keeper.Watch(load.NewStore(5*time.Minute, time.Now), store)
 	go store.Run(ctx, source, realnodes.Resolution, func(state load.State) {
