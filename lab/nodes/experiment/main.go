@@ -63,6 +63,9 @@ type plan struct {
 	arms    []string
 }
 
+// historyRuns is the number of runs before the first one that is measured.
+const historyRuns = 2
+
 // plans are the runs of the published table.
 var plans = []plan{
 	{warm, 20, []string{defaultArm, predictedArm}},
@@ -75,11 +78,11 @@ func main() {
 	realnodes.RunIfChild()
 	s := settings{}
 	flags := flag.NewFlagSet("experiment", flag.ExitOnError)
-	flags.IntVar(&s.Nodes, "nodes", 6, "number of nodes")
-	flags.IntVar(&s.CPU, "cpu", 200, "millicores of each node")
+	flags.IntVar(&s.Nodes, "nodes", 4, "number of nodes")
+	flags.IntVar(&s.CPU, "cpu", 300, "millicores of each node")
 	flags.IntVar(&s.Memory, "memory", 1024, "MiB of each node")
-	flags.IntVar(&s.Pods, "pods", 48, "number of pods, an even number")
-	flags.Float64Var(&s.Level, "level", 0.8, "demand as a fraction of the CPU of all nodes")
+	flags.IntVar(&s.Pods, "pods", 36, "number of pods, an even number")
+	flags.Float64Var(&s.Level, "level", 0.85, "demand as a fraction of the CPU of all nodes")
 	flags.Float64Var(&s.Compression, "compression", 15, "seconds of recorded usage in one second")
 	flags.DurationVar(&s.Every, "every", 600*time.Millisecond, "time between two pods")
 	flags.DurationVar(&s.Settle, "settle", 10*time.Second, "time from the last pod to the measurement")
@@ -228,7 +231,7 @@ func (e *experiment) prepare(ctx context.Context, r run) error {
 	case !e.seenAll:
 		e.seenAll = true
 		fmt.Println("a run that is not measured, for the history of the scheduler ...")
-		for seed := 101; seed <= 102; seed++ {
+		for seed := r.seed - historyRuns; seed < r.seed; seed++ {
 			result, err := e.measure(ctx, run{warm, seed, defaultArm})
 			if err != nil {
 				return err

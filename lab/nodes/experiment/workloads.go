@@ -109,17 +109,15 @@ type scenario struct {
 	order     []pod
 }
 
-// draw draws the workloads of a seed. The size and the request of a workload are the same for all seeds, so that what was learned of it
-// holds; the time of the recorded usage and the order of arrivals differ. Times are drawn until the demand of the measurement is near the
-// level.
+// draw draws the workloads of a seed. The machines that a workload follows, its size and its request are the same for all seeds, so that
+// what was learned of it holds as far as it holds for recorded usage: a seed has the time after the time of the seed before. The order of
+// arrivals differs. The demand of the measurement is scaled to the level.
 func (s *settings) draw(sources []source, seed int) *scenario {
 	fixed, random := rand.New(rand.NewPCG(7, 0x73697a65)), rand.New(rand.NewPCG(uint64(seed), 0x74696d65))
 	drawn := &scenario{}
 	sizes := make([]float64, s.Pods/perWorkload)
-	sum := 0.0
 	for i := range sizes {
 		sizes[i] = min(lognormal(fixed, 0.6), 2.5)
-		sum += perWorkload * sizes[i]
 		source := &sources[i%len(sources)]
 		w := &workload{name: fmt.Sprintf("%s-%d", source.name, i/len(sources)+1), source: source}
 		if noise := lognormal(fixed, 0.4); i%2 == 0 {
@@ -133,28 +131,26 @@ func (s *settings) draw(sources []source, seed int) *scenario {
 	s.setRequests(drawn.workloads)
 	// What the services and the overhead of pods leave of the level.
 	available := s.Level*float64(s.Nodes*s.CPU) - float64(s.Nodes)*serviceDemand - overhead*float64(s.Pods)
-	for range maxDraws {
-		demand := 0.0
-		for i, w := range drawn.workloads {
-			for replica := range w.values {
-				w.values[replica] = slice(w.source.workload, random, sizes[i]/w.source.mean*available/sum)
-				demand += s.meanOf(w.values[replica])
-			}
+	demand := 0.0
+	for i, w := range drawn.workloads {
+		for replica := range w.values {
+			w.values[replica] = slice(w.source.workload, fixed, (seed+historyRuns)*stepsPerRun, sizes[i]/w.source.mean)
+			demand += s.meanOf(w.values[replica])
 		}
-		if math.Abs(demand-available) <= maxDifference*float64(s.Nodes*s.CPU) {
-			break
+	}
+	for _, w := range drawn.workloads {
+		for replica := range w.values {
+			for i := range w.values[replica] {
+				w.values[replica][i] *= available / demand
+			}
 		}
 	}
 	random.Shuffle(len(drawn.order), func(i, j int) { drawn.order[i], drawn.order[j] = drawn.order[j], drawn.order[i] })
 	return drawn
 }
 
-const (
-	// maxDifference is the largest difference of the demand from the level, as a fraction of the CPU of all nodes, and maxDraws the number
-	// of draws after which any demand is taken.
-	maxDifference = 0.03
-	maxDraws      = 1000
-)
+// stepsPerRun is the time from one seed to the next in steps of the recorded usage, about the time that a run takes.
+const stepsPerRun = 5
 
 // meanOf returns the mean of the values that the measurement covers.
 func (s *settings) meanOf(values []float64) float64 {
@@ -182,11 +178,11 @@ func (s *settings) setRequests(workloads []*workload) {
 	}
 }
 
-// slice returns a part of the usage of a machine of a workload, from a random time on.
-func slice(w *usage.Workload, random *rand.Rand, scale float64) []float64 {
+// slice returns a part of the usage of a machine of a workload, some steps after a random time.
+func slice(w *usage.Workload, random *rand.Rand, after int, scale float64) []float64 {
 	m := &w.Machines[random.IntN(len(w.Machines))]
 	day := &m.Days[random.IntN(len(m.Days))]
-	start := random.IntN(len(day.CPU))
+	start := random.IntN(len(day.CPU)) + after
 	values := make([]float64, series)
 	for i := range values {
 		values[i] = scale * float64(day.CPU[(start+i)%len(day.CPU)])
