@@ -256,8 +256,16 @@ func TestBadPolicies(t *testing.T) {
 		"an unknown base": {
 			"10%", []change{func(s *v1alpha1.ResourceSlackSpec) { s.Base = "Used" }}, []string{"spec.base"},
 		},
-		"an unknown backend":            {"10%", []change{func(s *v1alpha1.ResourceSlackSpec) { s.Backend = "Job" }}, []string{"spec.backend"}},
-		"several errors":                {"10%", []change{granularity(0), maxPlaceholders(0)}, []string{"spec.granularity", "spec.maxPlaceholders"}},
+		"an unknown backend": {
+			"10%",
+			[]change{func(s *v1alpha1.ResourceSlackSpec) { s.Backend = "Job" }},
+			[]string{"spec.backend"},
+		},
+		"several errors": {
+			"10%",
+			[]change{granularity(0), maxPlaceholders(0)},
+			[]string{"spec.granularity", "spec.maxPlaceholders"},
+		},
 		"minimum values":                {"0", []change{granularity(1), maxPlaceholders(1)}, nil},
 		"maximum values":                {"200%", []change{granularity(100)}, nil},
 		"100% as a fraction":            {"1.0", nil, nil},

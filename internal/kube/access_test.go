@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -127,7 +128,7 @@ func TestAccess(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	other := apierrors.NewBadRequest("unknown reason")
-	if got := (&Access{}).Explain(other); got != error(other) {
+	if got := (&Access{}).Explain(other); !errors.Is(got, other) || got.Error() != other.Error() {
 		t.Errorf("%v, want the same error", got)
 	}
 	t.Setenv("KUBECONFIG", "bad")

@@ -64,8 +64,8 @@ func normalize(nodes fwk.NodeScoreList) {
 	}
 }
 
-// countsUtilization reports whether the term of the utilization counts. Before anything was measured, it would be a guess by requests: other
-// terms, which are those of the default profile, count alone, with the built-in profile as much as there.
+// countsUtilization reports whether the term of the utilization counts. Before anything was measured, it would be a guess by requests:
+// other terms, which are those of the default profile, count alone, with the built-in profile as much as there.
 func (pl *plugin) countsUtilization(c *cycleData) bool {
 	return c.model.IsMeasured() || pl.weights.least+pl.weights.balanced == 0
 }

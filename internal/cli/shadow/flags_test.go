@@ -20,7 +20,6 @@ clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]}`
 		"--every 1m":         "--every: invalid value 1m0s: must be at least 10m0s, ten steps of 1m0s",
 		"--every 25h":        "--every: invalid value 25h0m0s: must be at most 24h",
 		"--folder shadow.go": `--folder: invalid value "shadow.go": must be a directory`,
-		"--folder ~/x":       `--folder: invalid value "~/x"; the shell did not expand ~: write $HOME in its place`,
 		"--listen nope":      `--listen: invalid value "nope": must be HOST:PORT with a port from 0 to 65535, such as 127.0.0.1:7654`,
 		"--every 5m":         "--every: invalid value 5m0s: must be at least 10m0s, ten steps of 1m0s",
 		"--step 1ms":         "--step: invalid value 1ms",

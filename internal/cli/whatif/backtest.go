@@ -104,7 +104,9 @@ func printBacktest(out io.Writer, o *base.Output, r *compare.BacktestResult) {
 		t.Print(out, o)
 	}
 	p := r.Placements
-	text.paragraph(fmt.Sprintf("pods placed by the scheduler: %d on the kind of node on which they ran, %d on another kind, %d that never ran",
-		p.Same, p.Other, p.NeverScheduled))
+	text.paragraph(
+		fmt.Sprintf("pods placed by the scheduler: %d on the kind of node on which they ran, %d on another kind, %d that never ran",
+			p.Same, p.Other, p.NeverScheduled),
+	)
 	text.assumptions(r.Assumed)
 }

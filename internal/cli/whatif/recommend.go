@@ -400,8 +400,15 @@ func (o *recommendOptions) print(out io.Writer, r *recommend.Result) {
 			if r.WaitPercent > 0 {
 				waited = fmt.Sprintf("%.0fs", row.WaitSeconds)
 			}
-			t.AddRow(name, format.Cost(row.Cost), format.Plain(row.Overload), format.Plain(row.Saturation), format.Plain(row.Killed), waited,
-				row.NodesPeak)
+			t.AddRow(
+				name,
+				format.Cost(row.Cost),
+				format.Plain(row.Overload),
+				format.Plain(row.Saturation),
+				format.Plain(row.Killed),
+				waited,
+				row.NodesPeak,
+			)
 		}
 		t.Print(out, &o.output)
 		fmt.Fprintln(out)

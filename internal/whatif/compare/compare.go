@@ -198,7 +198,13 @@ func (o *Options) templates() []Job {
 	for _, limits := range o.Limits {
 		for _, usage := range o.Usage {
 			jobs = append(jobs, Job{
-				Source: o.Source, Metrics: o.Metrics, Saturation: o.Saturation, Tail: o.TailSeconds, Limits: limits, Usage: usage, Seed: o.Seed,
+				Source:     o.Source,
+				Metrics:    o.Metrics,
+				Saturation: o.Saturation,
+				Tail:       o.TailSeconds,
+				Limits:     limits,
+				Usage:      usage,
+				Seed:       o.Seed,
 			})
 		}
 	}

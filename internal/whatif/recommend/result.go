@@ -133,8 +133,14 @@ func (g *Goals) text() string {
 func (s *search) row(c *candidate, mark string, parts []int) Row {
 	f := sum(partsOf(c, parts))
 	row := Row{
-		Name: c.name(), Mark: mark, Cost: f.cost / f.days, Overload: f.overload / f.days, Saturation: f.saturation / f.days, Killed: f.killed / f.days,
-		WaitSeconds: s.Goals.wait(f).Seconds(), NodesPeak: f.nodesPeak,
+		Name:        c.name(),
+		Mark:        mark,
+		Cost:        f.cost / f.days,
+		Overload:    f.overload / f.days,
+		Saturation:  f.saturation / f.days,
+		Killed:      f.killed / f.days,
+		WaitSeconds: s.Goals.wait(f).Seconds(),
+		NodesPeak:   f.nodesPeak,
 	}
 	if c != s.inForce {
 		costs := func(c *candidate) (values []float64) {

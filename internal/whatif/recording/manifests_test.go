@@ -60,8 +60,11 @@ func TestRescheduled(t *testing.T) {
 			t.Errorf("rate %d: %q, want %q", tc.rate, got, tc.want)
 		}
 		if !slices.ContainsFunc(in.Assumptions, func(text string) bool {
-			return strings.HasPrefix(text, "2 of 6 running pods are removed from their nodes (all but 4 of DaemonSets, mirror pods and pods created on a node) "+
-				"and arrive again, together with 2 pending pods")
+			return strings.HasPrefix(
+				text,
+				"2 of 6 running pods are removed from their nodes (all but 4 of DaemonSets, mirror pods and pods created on a node) "+
+					"and arrive again, together with 2 pending pods",
+			)
 		}) {
 			t.Errorf("rate %d: assumptions %q", tc.rate, in.Assumptions)
 		}

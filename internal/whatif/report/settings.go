@@ -22,7 +22,10 @@ func settings(r *result.Result) []setting {
 		{"Runs continue after the last arrival for", format.Duration(s.TailSeconds)},
 		{"Load is measured", fmt.Sprintf("every %s, is available %s later, is averaged over %s",
 			format.Duration(s.Metrics.IntervalSeconds), format.Duration(s.Metrics.DelaySeconds), format.Duration(s.Metrics.WindowSeconds))},
-		{"CPU saturation", "more than " + format.Format(100*s.Saturation, 3) + format.ThinSpace + "% of the allocatable CPU used or demanded"},
+		{
+			"CPU saturation",
+			"more than " + format.Format(100*s.Saturation, 3) + format.ThinSpace + "% of the allocatable CPU used or demanded",
+		},
 		{"Confidence intervals", format.Format(100*s.Level, 0) + format.ThinSpace +
 			"%, of the mean over seeds, by the paired t test of runs with the same seed"},
 		{"Version of the document", r.APIVersion + " " + r.Kind},

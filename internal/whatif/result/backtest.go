@@ -102,8 +102,8 @@ func NewBacktest(profile string, source Source, measured, simulated *Run) *Backt
 		)
 	}
 	for _, f := range definitions {
-		if !f.HasUse(inBacktest) || source.UsageKnown == 0 && (f.Unit == "node minutes" || strings.Contains(f.Name, "Load")) {
-			continue // without usage, neither overload, saturation nor load of nodes is known
+		if !f.HasUse(inBacktest) || source.UsageKnown == 0 && isOfUsage(f.Name, f.Unit) {
+			continue
 		}
 		isComparable := changed == 0 || f.Name != "unschedulable" && f.Label != "pending"
 		figure := BacktestFigure{
@@ -121,6 +121,9 @@ func NewBacktest(profile string, source Source, measured, simulated *Run) *Backt
 	}
 	return b
 }
+
+// isOfUsage reports whether a figure is unknown without usage: overload, saturation and load of nodes are.
+func isOfUsage(name, unit string) bool { return unit == "node minutes" || strings.Contains(name, "Load") }
 
 // relativeError returns the error of a value, nil if it is infinite.
 func relativeError(measured, simulated float64) *float64 {

@@ -65,7 +65,8 @@ func TestNotes(t *testing.T) {
 			r.Scenarios[0].Profiles = append(r.Scenarios[0].Profiles, p)
 		}
 		got := strings.Join(r.notes(), " ")
-		if !strings.Contains(got, tc.want) || strings.HasSuffix(tc.want, ".") && !strings.HasSuffix(got, tc.want) || (got == "") != (tc.want == "") {
+		if !strings.Contains(got, tc.want) || strings.HasSuffix(tc.want, ".") && !strings.HasSuffix(got, tc.want) ||
+			(got == "") != (tc.want == "") {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 		r.Interrupted = true // says nothing about overload

@@ -336,7 +336,9 @@ func TestMetricsServer(t *testing.T) {
 			t.Errorf("%s: %+v, want CPU %.2f and memory %.2f", m.name, node, m.cpuUsed, m.memoryUsed)
 		}
 	}
-	if !(reading.Window > 0 && reading.Window <= metricsWindow) || reading.Source != metricprovider.MetricsServer || reading.Rejected != 0 || reading.Stale != 0 {
+	if !(reading.Window > 0 && reading.Window <= metricsWindow) || reading.Source != metricprovider.MetricsServer ||
+		reading.Rejected != 0 ||
+		reading.Stale != 0 {
 		t.Errorf("%+v", reading)
 	}
 

@@ -271,7 +271,8 @@ func TestSnapshotOfDemo(t *testing.T) {
 	}
 	// With --reschedule the pods that were created on their node stay there.
 	stdout, _ = testcluster.MustPlimsoll(t, "simulate", "--recording", path, "--reschedule", "--tail", "1m", "-o", "json")
-	if !strings.Contains(stdout, `"scheduled": 1,`) || !strings.Contains(stdout, "(all but 4 of DaemonSets, mirror pods and pods created on a node)") {
+	if !strings.Contains(stdout, `"scheduled": 1,`) ||
+		!strings.Contains(stdout, "(all but 4 of DaemonSets, mirror pods and pods created on a node)") {
 		t.Errorf("want 1 scheduled pod, and 4 that stay on their node: %s", stdout)
 	}
 }
