@@ -10,6 +10,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
@@ -25,6 +27,9 @@ type LoadSource interface {
 	// Reading returns the load that the scheduler uses, the zero value if there is none.
 	Reading(ctx context.Context) load.Reading
 }
+
+// asScheduled makes pods that are created on a node look as if a scheduler had bound them: recordings place such pods again.
+var asScheduled = client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"managedFields": [{}]}}`))
 
 // keptDecisions is the number of recent decisions that are kept.
 const keptDecisions = 4
@@ -88,7 +93,11 @@ func (d *Demo) run(ctx context.Context, s Scenario, profile string) ([]demo.Resu
 		}
 	}
 	for _, pod := range s.Running {
-		if err := d.env.API.Create(ctx, pod.Object(profile)); err != nil {
+		object := pod.Object(profile)
+		if err := d.env.API.Create(ctx, object); err != nil {
+			return nil, err
+		}
+		if err := d.env.API.Patch(ctx, object, asScheduled); err != nil {
 			return nil, err
 		}
 	}
