@@ -81,7 +81,7 @@ func TestExplainLive(t *testing.T) {
 	}
 	testcluster.MustPlimsoll(t, "explain", "po/web", "-n", "default", "--kubeconfig", file, "--context", "other")
 	_, stderr, exitCode = testcluster.RunPlimsoll(t, "explain", "pods", "web", "--kubeconfig", file, "--context", "third")
-	if exitCode != 2 || !strings.Contains(stderr, `--context: context "third" does not exist`) {
+	if exitCode != 2 || !strings.Contains(stderr, `--context: invalid configuration: [context was not found for specified context: third`) {
 		t.Errorf("exit code %d, %s, want an error that lists the contexts", exitCode, stderr)
 	}
 }
