@@ -402,7 +402,7 @@ func (e *experiment) addDemand(
 				peaks[k] += overhead
 				if w != nil {
 					at := from + time.Duration(k)*step
-					peaks[k] += (w.at(0, at, &e.settings) + w.at(1, at, &e.settings)) / 2
+					peaks[k] += (w.demandAt(0, at, &e.settings) + w.demandAt(1, at, &e.settings)) / 2
 				} else {
 					peaks[k] += serviceDemand - overhead
 				}

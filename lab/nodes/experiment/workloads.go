@@ -208,8 +208,8 @@ func (w *workload) arguments(values []float64, s *settings, epoch time.Time) []s
 	}
 }
 
-// at returns the value of a time after the epoch.
-func (w *workload) at(replica int, after time.Duration, s *settings) float64 {
+// demandAt returns the value of a time after the epoch.
+func (w *workload) demandAt(replica int, after time.Duration, s *settings) float64 {
 	step := time.Duration(float64(stepSeconds*time.Second) / s.Compression)
 	return w.values[replica][int(after/step)%series]
 }

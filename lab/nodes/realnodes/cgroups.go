@@ -73,7 +73,7 @@ func readCgroups(root string) (*cgroups, error) {
 			return found, hasController(filepath.Join(root, cgroupMount))
 		}
 	}
-	if found.of("cpu") == nil || found.of("memory") == nil {
+	if found.hierarchyOf("cpu") == nil || found.hierarchyOf("memory") == nil {
 		return nil, errors.New(
 			"control groups: the hierarchies in " + cgroupMount + " lack the controllers cpu and memory, which limit nodes",
 		)
@@ -90,8 +90,8 @@ func hasController(mount string) error {
 	return err
 }
 
-// of returns the hierarchy of a controller of version 1, or the one of version 2; nil if there is none.
-func (c *cgroups) of(controller string) *hierarchy {
+// hierarchyOf returns the hierarchy of a controller of version 1, or the one of version 2; nil if there is none.
+func (c *cgroups) hierarchyOf(controller string) *hierarchy {
 	for i := range c.hierarchies {
 		if c.isVersion2 || c.hierarchies[i].has(controller) {
 			return &c.hierarchies[i]
@@ -186,7 +186,7 @@ func (c *cgroups) setQuota(path string, millicores int) error {
 
 // writeCPU writes a file of the controller of CPU time.
 func (c *cgroups) writeCPU(path, file, value string) error {
-	return os.WriteFile(filepath.Join(c.of("cpu").mount, path, file), []byte(value), 0o644)
+	return os.WriteFile(filepath.Join(c.hierarchyOf("cpu").mount, path, file), []byte(value), 0o644)
 }
 
 // Usage is what the kernel has counted for the pods of a node since its start.
@@ -229,7 +229,7 @@ func (c *cgroups) usage(path string) (u Usage, err error) {
 }
 
 func (c *cgroups) number(controller, path, file string) (int64, error) {
-	raw, err := os.ReadFile(filepath.Join(c.of(controller).mount, path, file))
+	raw, err := os.ReadFile(filepath.Join(c.hierarchyOf(controller).mount, path, file))
 	if err != nil {
 		return 0, err
 	}
@@ -237,7 +237,7 @@ func (c *cgroups) number(controller, path, file string) (int64, error) {
 }
 
 func (c *cgroups) counters(controller, path, file string) (map[string]int64, error) {
-	raw, err := os.ReadFile(filepath.Join(c.of(controller).mount, path, file))
+	raw, err := os.ReadFile(filepath.Join(c.hierarchyOf(controller).mount, path, file))
 	if err != nil {
 		return nil, err
 	}

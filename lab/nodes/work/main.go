@@ -73,8 +73,8 @@ type load struct {
 	epoch          int64
 }
 
-// at returns the load at a time in millicores.
-func (l *load) at(now time.Time, since time.Duration) float64 {
+// rateAt returns the load at a time in millicores.
+func (l *load) rateAt(now time.Time, since time.Duration) float64 {
 	switch {
 	case len(l.values) > 0:
 		steps := now.Sub(time.Unix(l.epoch, 0)) / l.step
@@ -101,7 +101,7 @@ func (l *load) run() {
 	for {
 		time.Sleep(tick) //nolint:forbidigo // the load is by the clock
 		now := time.Now()
-		rate := l.at(now, now.Sub(start)) / 1000
+		rate := l.rateAt(now, now.Sub(start)) / 1000
 		wanted := time.Duration(rate * float64(now.Sub(last)))
 		last = now
 		owed += wanted
