@@ -5,36 +5,20 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/plimsoll-k8s/plimsoll/lab/nodes/realnodes"
 )
 
-const (
-	namespace = "experiment"
-	// late is the latency above which a request is late.
-	late = 50 * time.Millisecond
-	// timeout is the latency after which a client gives up. The request counts as late.
-	timeout = 5 * time.Second
-	// maxPressure is the pressure of the machine above which a run is void.
-	maxPressure = 0.05
-	// podTimeout bounds the time until all pods run or are gone.
-	podTimeout = 2 * time.Minute
-)
+// maxPressure is the pressure of the machine above which a run is void.
+const maxPressure = 0.05
 
 // Result is what was measured in a run. It is the raw record.
 type Result struct {
@@ -87,15 +71,12 @@ func (e *experiment) measure(ctx context.Context, r run) (*Result, error) {
 	s := e.draw(e.sources, r.seed)
 	result := &Result{Run: r.String(), History: r.history, Seed: r.seed, Arm: r.arm, Start: time.Now().UTC(), Settings: e.settings}
 	defer e.deletePods(context.WithoutCancel(ctx))
-	clients, err := e.startServices(ctx, schedulerNames[r.arm])
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	clients, err := e.startServices(running, schedulerNames[r.arm])
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		for _, c := range clients {
-			c.stop()
-		}
-	}()
 	epoch := time.Now()
 	if err := e.createPods(ctx, s, schedulerNames[r.arm], epoch); err != nil {
 		return nil, err
@@ -112,6 +93,7 @@ func (e *experiment) measure(ctx context.Context, r run) (*Result, error) {
 	return result, nil
 }
 
+// sleep waits for some time, or until ctx ends, which is an error.
 func sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
@@ -119,179 +101,6 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-time.After(d):
 		return nil
 	}
-}
-
-// podSpec returns a pod of the program work.
-func podSpec(arguments []string, request int, scheduler string) v1.PodSpec {
-	second := int64(1)
-	requests := v1.ResourceList{}
-	if request > 0 {
-		requests[v1.ResourceCPU] = *resource.NewMilliQuantity(int64(request), resource.DecimalSI)
-		requests[v1.ResourceMemory] = resource.MustParse("16Mi")
-	}
-	none := false
-	return v1.PodSpec{
-		SchedulerName: scheduler, TerminationGracePeriodSeconds: &second, DNSPolicy: v1.DNSDefault, AutomountServiceAccountToken: &none,
-		Containers: []v1.Container{{
-			Name: "main", Image: realnodes.Image, ImagePullPolicy: v1.PullNever, Args: arguments,
-			Resources: v1.ResourceRequirements{Requests: requests},
-		}},
-	}
-}
-
-// startServices creates the latency service of each node, which no scheduler places, and sends requests to them.
-func (e *experiment) startServices(ctx context.Context, scheduler string) (clients []*client, err error) {
-	space := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
-	_, _ = e.cluster.Client.CoreV1().Namespaces().Create(ctx, space, metav1.CreateOptions{})
-	controller := true
-	for _, node := range e.cluster.Nodes {
-		spec := podSpec([]string{"serve", "-work", serviceWork.String()}, int(serviceDemand), scheduler)
-		spec.NodeName = node.Name
-		name := "service-" + node.Name
-		p := &v1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": name}, OwnerReferences: []metav1.OwnerReference{
-				{
-					APIVersion: "apps/v1",
-					Kind:       "DaemonSet",
-					Name:       "service",
-					UID:        "d0000000-0000-0000-0000-000000000000",
-					Controller: &controller,
-				},
-			}},
-			Spec: spec,
-		}
-		if _, err := e.cluster.Client.CoreV1().Pods(namespace).Create(ctx, p, metav1.CreateOptions{}); err != nil {
-			return nil, err
-		}
-	}
-	for i, node := range e.cluster.Nodes {
-		address := ""
-		err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, podTimeout, true, func(ctx context.Context) (bool, error) {
-			p, err := e.cluster.Client.CoreV1().Pods(namespace).Get(ctx, "service-"+node.Name, metav1.GetOptions{})
-			if err != nil {
-				return false, err
-			}
-			address = p.Status.PodIP
-			return p.Status.Phase == v1.PodRunning && address != "", nil
-		})
-		if err != nil {
-			return clients, fmt.Errorf("waiting for the service of %s: %w", node.Name, err)
-		}
-		phase := time.Second / serviceRate * time.Duration(i) / time.Duration(e.Nodes)
-		clients = append(clients, startClient("http://"+address+":8080/", phase))
-	}
-	return clients, nil
-}
-
-// client sends requests at a constant rate, whether earlier ones were answered or not (an open loop). Latency counts from the time
-// at which a request should have been sent.
-type client struct {
-	mu      sync.Mutex
-	latency []time.Duration
-	failed  int
-	cancel  context.CancelFunc
-}
-
-func startClient(url string, phase time.Duration) *client {
-	ctx, cancel := context.WithCancel(context.Background())
-	c := &client{cancel: cancel}
-	http := &http.Client{Timeout: timeout, Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
-	go func() {
-		next := time.Now().Add(phase)
-		for ctx.Err() == nil {
-			<-time.After(time.Until(next))
-			intended := next
-			next = next.Add(time.Second / serviceRate)
-			go func() {
-				response, err := http.Get(url)
-				if err == nil {
-					_, err = io.Copy(io.Discard, response.Body)
-					response.Body.Close()
-				}
-				took := time.Since(intended)
-				c.mu.Lock()
-				defer c.mu.Unlock()
-				c.latency = append(c.latency, took)
-				if err != nil {
-					c.failed++
-				}
-			}()
-		}
-		http.CloseIdleConnections()
-	}()
-	return c
-}
-
-func (c *client) stop() { c.cancel() }
-
-// take returns the latencies since the last call, and the number of failed requests.
-func (c *client) take() ([]time.Duration, int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	latency, failed := c.latency, c.failed
-	c.latency, c.failed = nil, 0
-	return latency, failed
-}
-
-// createPods creates a Deployment for each workload and scales them up, one pod after the other.
-func (e *experiment) createPods(ctx context.Context, s *scenario, scheduler string, epoch time.Time) error {
-	deployments := e.cluster.Client.AppsV1().Deployments(namespace)
-	scale := map[*workload]int{}
-	for _, p := range s.order {
-		w := p.workload
-		scale[w]++
-		if scale[w] > 1 {
-			patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, scale[w])
-			if _, err := deployments.Patch(ctx, w.name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-				return err
-			}
-		} else {
-			one, labels := int32(1), map[string]string{"app": w.name}
-			// Pods of a Deployment are equal: each follows the mean of the recorded usage of both.
-			values := make([]float64, series)
-			for i := range values {
-				values[i] = (w.values[0][i] + w.values[1][i]) / 2
-			}
-			d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: w.name}, Spec: appsv1.DeploymentSpec{
-				Replicas: &one, Selector: &metav1.LabelSelector{MatchLabels: labels},
-				Template: v1.PodTemplateSpec{
-					ObjectMeta: metav1.ObjectMeta{
-						Labels: labels,
-					},
-					Spec: podSpec(w.arguments(values, &e.settings, epoch), w.request, scheduler),
-				},
-			}}
-			if _, err := deployments.Create(ctx, d, metav1.CreateOptions{}); err != nil {
-				return err
-			}
-		}
-		if err := sleep(ctx, e.Every); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// awaitRunning waits until a number of pods run.
-func (e *experiment) awaitRunning(ctx context.Context, want int, result *Result) error {
-	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
-		list, err := e.cluster.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return false, err
-		}
-		running := 0
-		for i := range list.Items {
-			if list.Items[i].Status.Phase == v1.PodRunning {
-				running++
-			}
-		}
-		result.Pending = want - running
-		return result.Pending == 0, nil
-	})
-	if ctx.Err() == nil && wait.Interrupted(err) {
-		return nil // pods that stay pending are part of the result
-	}
-	return err
 }
 
 // observe measures.
@@ -316,12 +125,11 @@ func (e *experiment) observe(ctx context.Context, result *Result, s *scenario, c
 		clients[i].take()
 	}
 	start := time.Now()
-	stopReference := startReference()
-	if err := sleep(ctx, e.Measure); err != nil {
+	outside, err := runReference(ctx, e.Measure)
+	if err != nil {
 		return err
 	}
-	outside := stopReference()
-	result.Pressure, result.Floor = outside.Pressure, outside.Late
+	result.Pressure, result.Floor = outside.pressure, outside.late
 	result.Void = result.Pressure > maxPressure
 	seconds := time.Since(start).Seconds()
 	var all []time.Duration
@@ -343,25 +151,6 @@ func (e *experiment) observe(ctx context.Context, result *Result, s *scenario, c
 	}
 	result.LatencyMS = map[string]float64{"p50": quantile(all, 0.5), "p99": quantile(all, 0.99), "p99.9": quantile(all, 0.999)}
 	return e.addDemand(ctx, result, s, accounts, seconds, start.Sub(epoch))
-}
-
-func (n *NodeResult) addLatency(latency []time.Duration, failed int) {
-	n.Requests, n.Failed = len(latency), failed
-	for _, l := range latency {
-		if l > late {
-			n.Late++
-		}
-	}
-	n.P50MS, n.P99MS = quantile(latency, 0.5), quantile(latency, 0.99)
-}
-
-// quantile returns a quantile in milliseconds.
-func quantile(all []time.Duration, q float64) float64 {
-	if len(all) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(all))
-	return float64(sorted[min(int(q*float64(len(sorted))), len(sorted)-1)].Microseconds()) / 1000
 }
 
 // addDemand adds the demand of nodes by the accounts of their pods, and its peak over the steps of the measurement.
@@ -461,118 +250,20 @@ func readAccounts(ctx context.Context, pods []v1.Pod) (map[string]float64, error
 	return wanted, failed
 }
 
-// reference is a program with the work of the latency services, on a schedule of its own, outside of the quotas of nodes.
-type reference struct {
-	// Pressure is the share of the time in which it waited for a processor of the machine.
-	Pressure float64
-	// Late is the share of its requests that ended late.
-	Late float64
-}
-
-// startReference starts the reference. The returned function stops it.
-func startReference() (stop func() reference) {
-	ended, result := make(chan struct{}), make(chan reference)
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		const interval = time.Second / serviceRate
-		_, waited := schedstat()
-		begin := time.Now()
-		sink, n, lateRequests := 0.0, 0, 0
-		for next := begin; ; next = next.Add(interval) {
-			select {
-			case <-ended:
-				_, w := schedstat()
-				result <- reference{(w - waited) / float64(time.Since(begin)), float64(lateRequests) / float64(max(n, 1))}
-				if math.IsNaN(sink) {
-					panic(sink)
-				}
-				return
-			case <-time.After(time.Until(next)):
-			}
-			for end := threadTime() + serviceWork; threadTime() < end; {
-				for i := range 500 {
-					sink += math.Sqrt(float64(i))
-				}
-			}
-			n++
-			if time.Since(next) > late {
-				lateRequests++
-			}
-		}
-	}()
-	return func() reference { close(ended); return <-result }
-}
-
-func threadTime() time.Duration {
-	var ts unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts)
-	return time.Duration(ts.Nano())
-}
-
-// deletePods deletes everything of a run. The control plane has no garbage collector.
-func (e *experiment) deletePods(ctx context.Context) {
-	zero, everything := int64(1), metav1.ListOptions{}
-	_ = e.cluster.Client.AppsV1().Deployments(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, everything)
-	_ = e.cluster.Client.AppsV1().ReplicaSets(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, everything)
-	_ = e.cluster.Client.CoreV1().Pods(namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &zero}, everything)
-	_ = wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, podTimeout, true, func(ctx context.Context) (bool, error) {
-		_ = e.cluster.Client.AppsV1().ReplicaSets(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, everything)
-		list, err := e.cluster.Client.CoreV1().Pods(namespace).List(ctx, everything)
-		for i := range list.Items {
-			if list.Items[i].DeletionTimestamp == nil {
-				_ = e.cluster.Client.CoreV1().Pods(
-					namespace,
-				).Delete(
-					ctx,
-					list.Items[i].Name,
-					metav1.DeleteOptions{GracePeriodSeconds: &zero},
-				)
-			}
-		}
-		return err == nil && len(list.Items) == 0, nil
-	})
-}
-
 // print prints a run for people.
 func (r *Result) print(w io.Writer) {
-	requests, late, throttled, periods := 0, 0, int64(0), int64(0)
-	for _, n := range r.Nodes {
-		requests, late, throttled, periods = requests+n.Requests, late+n.Late, throttled+n.ThrottledPeriods, periods+n.Periods
-	}
-	void := ""
+	sums, void := r.figures(), ""
 	if r.Void {
 		void = " VOID"
 	}
-	share := func(part, whole int64) float64 { return 100 * float64(part) / float64(max(whole, 1)) }
-	fmt.Fprintf(
-		w,
-		"%-20s late %5.2f %% p99 %6.1f ms throttled %4.1f %% of the periods, pressure %.1f %%, floor %.2f %%, pending %d%s\n",
-		r.Run,
-		share(int64(late), int64(requests)),
-		r.LatencyMS["p99"],
-		share(throttled, periods),
-		100*r.Pressure,
-		100*r.Floor,
-		r.Pending,
-		void,
-	)
+	fmt.Fprintf(w, "%-20s late %5.2f %% p99 %6.1f ms throttled %4.1f %% of the periods,"+
+		" pressure %.1f %%, floor %.2f %%, pending %d%s\n",
+		r.Run, 100*sums.late/max(sums.requests, 1), r.LatencyMS["p99"], 100*sums.throttled/max(sums.periods, 1),
+		100*r.Pressure, 100*r.Floor, r.Pending, void)
 	for _, n := range r.Nodes {
-		fmt.Fprintf(
-			w,
-			"  %s demand %3.0fm used %3.0fm peak %3.0fm predicted %3.0f/%3.0fm throttled %3d/%3d late %4d/%4d p99 %5.1f ms  %s\n",
-			n.Node,
-			n.Demand,
-			n.Used,
-			n.Peak,
-			n.PredictedMean,
-			n.Predicted,
-			n.ThrottledPeriods,
-			n.Periods,
-			n.Late,
-			n.Requests,
-			n.P99MS,
-			strings.Join(n.Pods, " "),
-		)
+		fmt.Fprintf(w, "  %s demand %3.0fm used %3.0fm peak %3.0fm predicted %3.0f/%3.0fm"+
+			" throttled %3d/%3d late %4d/%4d p99 %5.1f ms  %s\n",
+			n.Node, n.Demand, n.Used, n.Peak, n.PredictedMean, n.Predicted,
+			n.ThrottledPeriods, n.Periods, n.Late, n.Requests, n.P99MS, strings.Join(n.Pods, " "))
 	}
 }

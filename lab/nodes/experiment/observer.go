@@ -2,11 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"math"
-	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -83,16 +79,4 @@ func (o *observer) predict(pods []v1.Pod, node string) (mean, peak float64) {
 	}
 	use := model.Node(node, declared)
 	return use.Sums[predict.CPU].Mean, model.Peak(&use.Sums[predict.CPU], nil, &predict.Expected{Limit: math.Inf(1)}, predict.CPU, 1)
-}
-
-// schedstat returns how long the current thread has run and has waited for a processor, in nanoseconds.
-func schedstat() (ran, waited float64) {
-	raw, err := os.ReadFile("/proc/thread-self/schedstat")
-	fields := strings.Fields(string(raw))
-	if err != nil || len(fields) < 2 {
-		panic(fmt.Sprintf("schedstat: %v: %q", err, raw))
-	}
-	ran, _ = strconv.ParseFloat(fields[0], 64)
-	waited, _ = strconv.ParseFloat(fields[1], 64)
-	return ran, waited
 }
