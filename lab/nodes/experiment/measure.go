@@ -256,10 +256,10 @@ func (r *Result) print(w io.Writer) {
 	if r.Void {
 		void = " VOID"
 	}
-	fmt.Fprintf(w, "%-20s late %5.2f %% p99 %6.1f ms throttled %4.1f %% of the periods,"+
-		" pressure %.1f %%, floor %.2f %%, pending %d%s\n",
-		r.Run, 100*sums.late/max(sums.requests, 1), r.LatencyMS["p99"], 100*sums.throttled/max(sums.periods, 1),
-		100*r.Pressure, 100*r.Floor, r.Pending, void)
+	fmt.Fprintf(w, "%-20s late %5.2f %% above the floor of %.2f %% p99 %6.1f ms throttled %4.1f %% of the periods,"+
+		" pressure %.1f %%, pending %d%s\n",
+		r.Run, 100*sums.late/max(sums.requests, 1), 100*r.Floor, r.LatencyMS["p99"], 100*sums.throttled/max(sums.periods, 1),
+		100*r.Pressure, r.Pending, void)
 	for _, n := range r.Nodes {
 		fmt.Fprintf(w, "  %s demand %3.0fm used %3.0fm peak %3.0fm predicted %3.0f/%3.0fm"+
 			" throttled %3d/%3d late %4d/%4d p99 %5.1f ms  %s\n",
