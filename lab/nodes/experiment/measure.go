@@ -66,11 +66,11 @@ type NodeResult struct {
 	P99MS float64 `json:"p99MS"`
 }
 
-// measure creates the pods of a run, measures them, and deletes them.
+// measure creates the pods of a run, measures them, and deletes them. If ctx ends, it deletes nothing: the cluster ends, too.
 func (e *experiment) measure(ctx context.Context, r run) (*Result, error) {
 	s := e.draw(e.sources, r.seed)
 	result := &Result{Run: r.String(), History: r.history, Seed: r.seed, Arm: r.arm, Start: time.Now().UTC(), Settings: e.settings}
-	defer e.deletePods(context.WithoutCancel(ctx))
+	defer e.deletePods(ctx)
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	clients, err := e.startServices(running, schedulerNames[r.arm])

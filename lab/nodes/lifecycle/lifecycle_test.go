@@ -32,6 +32,8 @@ const (
 	// readyLimit and stopLimit are the promises for 4 nodes.
 	readyLimit = 20 * time.Second
 	stopLimit  = 5 * time.Second
+	// terminateLimit bounds the end of a program that is not ready yet, or that runs more than a cluster.
+	terminateLimit = 10 * time.Second
 )
 
 // machine is what a program may not change.
@@ -112,14 +114,20 @@ type nodes struct {
 	own map[string]bool
 }
 
-// start starts the program in a process group of its own, as a shell does.
+// start starts the program nodes.
 func start(t *testing.T, args ...string) *nodes {
+	t.Helper()
+	return startProgram(t, "nodes", args...)
+}
+
+// startProgram starts a program that runs a cluster, in a process group of its own, as a shell does.
+func startProgram(t *testing.T, name string, args ...string) *nodes {
 	t.Helper()
 	output, err := os.Create(filepath.Join(t.TempDir(), "output"))
 	must.Succeed(t, err)
 	defer output.Close()
 	n := &nodes{output: output.Name(), started: time.Now(), ended: make(chan struct{})}
-	n.command = exec.Command(filepath.Join(bin, "nodes"), append([]string{"-bin", bin}, args...)...)
+	n.command = exec.Command(filepath.Join(bin, name), append([]string{"-bin", bin}, args...)...)
 	n.command.Stdout, n.command.Stderr = output, output
 	n.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	must.Succeed(t, n.command.Start())
@@ -297,16 +305,66 @@ func TestInterrupt(t *testing.T) {
 	n.expectNothing(t, before, time.Second)
 }
 
-// TestTerminate sends SIGTERM to the program alone, as a supervisor does, while the cluster starts.
+// terminate sends SIGTERM to the program alone, as a supervisor does, and expects its end in time, and nothing left.
+func (n *nodes) terminate(t *testing.T, before machine) {
+	t.Helper()
+	began := time.Now()
+	must.Succeed(t, n.command.Process.Signal(syscall.SIGTERM))
+	select {
+	case <-n.ended:
+		t.Logf("stopped after %.1f s", time.Since(began).Seconds())
+	case <-time.After(terminateLimit):
+		t.Fatalf("runs %s after SIGTERM\n%s", terminateLimit, n)
+	}
+	n.expectNothing(t, before, time.Second)
+}
+
+// TestTerminate ends the program while the control plane starts, and while the nodes do.
 func TestTerminate(t *testing.T) {
 	before := readMachine(t)
 	n := start(t, "-nodes", "2", "-cpu", "100")
 	n.awaitOutput(t, "starting 2 nodes")
-	began := time.Now()
-	must.Succeed(t, n.command.Process.Signal(syscall.SIGTERM))
-	<-n.ended
-	t.Logf("stopped after %.1f s", time.Since(began).Seconds())
-	n.expectNothing(t, before, time.Second)
+	n.terminate(t, before)
+
+	n = start(t, "-nodes", "2", "-cpu", "100")
+	eventually.True(t, "waiting for the last node to start", n, func(context.Context) (bool, error) {
+		_, err := os.Stat(filepath.Join(state, strconv.Itoa(n.pid()), "node-2", "kubelet.log"))
+		return err == nil, nil
+	})
+	n.terminate(t, before)
+}
+
+// TestTerminateExperiment ends the experiment in its first run.
+func TestTerminateExperiment(t *testing.T) {
+	before := readMachine(t)
+	n := startProgram(t, "experiment", "-project", "../../..", "-nodes", "2", "-cpu", "100", "-pods", "4",
+		"-usage", writeUsage(t), t.TempDir())
+	n.awaitOutput(t, "a run that is not measured")
+	n.terminate(t, before)
+}
+
+// writeUsage writes a folder of recorded usage: a day of constant usage of some machines of each set.
+func writeUsage(t *testing.T) string {
+	t.Helper()
+	const steps, step = 288, 300
+	dir := t.TempDir()
+	write := func(path, content string) {
+		path = filepath.Join(dir, path)
+		must.Succeed(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.Succeed(t, os.WriteFile(path, []byte(content), 0o600))
+	}
+	for i := range 4 { // the experiment uses half of them
+		write(fmt.Sprintf("20110303/host_site_%d", i), strings.Repeat("10\n", steps))
+		write(fmt.Sprintf("GCD_VMs/vm_%d_1", i), strings.Repeat("10 10\n", steps))
+		for month, midnight := range map[string]int{"2013-7": 1372636800, "2013-8": 1375315200} {
+			rows := "Timestamp\n"
+			for second := range steps {
+				rows += fmt.Sprintf("%d;1;100;10;10;100;10\n", midnight+second*step)
+			}
+			write(fmt.Sprintf("rnd/%s/%d.csv", month, i), rows)
+		}
+	}
+	return dir
 }
 
 // TestKill kills the program, which cannot clean up: its cleaner does.
