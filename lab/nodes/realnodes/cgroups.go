@@ -39,16 +39,21 @@ func (h *hierarchy) has(controller string) bool {
 type cgroups struct {
 	hierarchies []hierarchy
 	isVersion2  bool
+	// enable is what enables the controllers of version 2 that nodes use and the machine has, such as "+cpu +memory".
+	enable string
 }
 
 // controllers are the controllers of version 1 that nodes use.
 var controllers = []string{"cpu", "cpuacct", "cpuset", "memory", "devices", "freezer", "blkio", "pids", "name=systemd"}
 
+// controllers2 are the controllers of version 2 that the kubelet and runc use.
+var controllers2 = []string{"cpuset", "cpu", "io", "memory", "hugetlb", "pids"}
+
 // findCgroups reads the hierarchies that this process sees.
 func findCgroups() (*cgroups, error) { return readCgroups("/") }
 
-// readCgroups reads the mounted hierarchies of a machine, whose files are in the folder root. It returns an error if there is no controller
-// of CPU time.
+// readCgroups reads the mounted hierarchies of a machine, whose files are in the folder root. It returns an error if they cannot limit CPU
+// time and memory.
 func readCgroups(root string) (*cgroups, error) {
 	mounts, err := os.ReadFile(filepath.Join(root, "proc/self/mounts"))
 	if err != nil {
@@ -57,6 +62,9 @@ func readCgroups(root string) (*cgroups, error) {
 	found := &cgroups{}
 	for line := range strings.Lines(string(mounts)) {
 		fields := strings.Fields(line)
+		if strings.HasPrefix(fields[2], "cgroup") && slices.Contains(strings.Split(fields[3], ","), "ro") {
+			return nil, errors.New("control groups: " + fields[1] + " is read-only, as in a container without privileges")
+		}
 		switch {
 		case fields[2] == "cgroup":
 			var options []string
@@ -70,7 +78,8 @@ func readCgroups(root string) (*cgroups, error) {
 			}
 		case fields[2] == "cgroup2" && fields[1] == cgroupMount:
 			found = &cgroups{hierarchies: []hierarchy{{mount: cgroupMount}}, isVersion2: true}
-			return found, hasController(filepath.Join(root, cgroupMount))
+			found.enable, err = enableControllers(filepath.Join(root, cgroupMount))
+			return found, err
 		}
 	}
 	if found.hierarchyOf("cpu") == nil || found.hierarchyOf("memory") == nil {
@@ -81,13 +90,31 @@ func readCgroups(root string) (*cgroups, error) {
 	return found, nil
 }
 
-// hasController returns an error if a hierarchy of version 2 has no controller of CPU time.
-func hasController(mount string) error {
-	raw, err := os.ReadFile(filepath.Join(mount, "cgroup.controllers"))
-	if err == nil && (!slices.Contains(strings.Fields(string(raw)), "cpu") || !slices.Contains(strings.Fields(string(raw)), "memory")) {
-		err = errors.New("control groups: " + mount + "/cgroup.controllers lacks cpu and memory, which limit nodes")
+// enableControllers returns what enables the controllers of a hierarchy of version 2 for children. It returns an error if the hierarchy has
+// none of CPU time or of memory, or if it cannot enable them: only the root of the machine may have processes of its own beside children
+// with controllers, not the group of a container, which a container sees as the root.
+func enableControllers(mount string) (string, error) {
+	read := func(file string) []string {
+		raw, _ := os.ReadFile(filepath.Join(mount, file))
+		return strings.Fields(string(raw))
 	}
-	return err
+	var enable []string
+	available, enabled := read("cgroup.controllers"), read("cgroup.subtree_control")
+	isMissing := false
+	for _, name := range controllers2 {
+		if slices.Contains(available, name) {
+			enable = append(enable, "+"+name)
+			isMissing = isMissing || !slices.Contains(enabled, name)
+		}
+	}
+	if !slices.Contains(available, "cpu") || !slices.Contains(available, "memory") {
+		return "", errors.New("control groups: " + mount + "/cgroup.controllers lacks cpu and memory, which limit nodes")
+	}
+	// The root of the machine has no file cgroup.type.
+	if isMissing && len(read("cgroup.type")) > 0 && len(read("cgroup.procs")) > 0 {
+		return "", errors.New("control groups: " + mount + " is the group of a container and has processes: move them to a child")
+	}
+	return strings.Join(enable, " "), nil
 }
 
 // hierarchyOf returns the hierarchy of a controller of version 1, or the one of version 2; nil if there is none.
@@ -110,7 +137,7 @@ func (c *cgroups) create(path string) error {
 			dir := filepath.Join(h.mount, below)
 			if c.isVersion2 {
 				control := filepath.Join(parent, "cgroup.subtree_control")
-				if err := os.WriteFile(control, []byte("+cpu +memory +pids +cpuset +io"), 0o644); err != nil {
+				if err := os.WriteFile(control, []byte(c.enable), 0o644); err != nil {
 					return err
 				}
 			}

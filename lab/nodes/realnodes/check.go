@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -33,6 +34,11 @@ func missing(root string, user int, find func(program string) (string, error)) e
 	if user != 0 {
 		all = append(all, errors.New("real nodes need root: run the command with sudo"))
 	}
+	// Bits of capability sets, as in include/uapi/linux/capability.h.
+	const administrators = 1<<unix.CAP_SYS_ADMIN | 1<<unix.CAP_NET_ADMIN
+	if user == 0 && effectiveCapabilities(root)&administrators != administrators {
+		all = append(all, errors.New("real nodes need the capabilities CAP_SYS_ADMIN and CAP_NET_ADMIN: a container must be privileged"))
+	}
 	if _, err := readCgroups(root); err != nil {
 		all = append(all, err)
 	}
@@ -52,6 +58,17 @@ func missing(root string, user int, find func(program string) (string, error)) e
 		}
 	}
 	return errors.Join(all...)
+}
+
+// effectiveCapabilities returns the effective capability set of this process, whose files are in the folder root.
+func effectiveCapabilities(root string) (set uint64) {
+	status, _ := os.ReadFile(filepath.Join(root, "proc/self/status"))
+	for line := range strings.Lines(string(status)) {
+		if value, ok := strings.CutPrefix(line, "CapEff:"); ok {
+			set, _ = strconv.ParseUint(strings.TrimSpace(value), 16, 64)
+		}
+	}
+	return set
 }
 
 // Check returns an error if the programs are missing, or if this machine is too small for the nodes.

@@ -1,14 +1,11 @@
 package realnodes
 
 import (
-	"errors"
+	"cmp"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // Files of machines.
@@ -17,6 +14,7 @@ const (
 		"cgroup /sys/fs/cgroup/memory cgroup rw,memory 0 0\n"
 	withoutCPU = "cgroup /sys/fs/cgroup/memory cgroup rw,memory 0 0\n"
 	version2   = "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n"
+	readOnly   = "cgroup2 /sys/fs/cgroup cgroup2 ro,nosuid 0 0\n"
 	overlay    = "nodev\tproc\n\text4\nnodev\toverlay\n"
 )
 
@@ -25,11 +23,14 @@ func TestMissing(t *testing.T) {
 	const (
 		root     = "real nodes need root: run the command with sudo"
 		noGroups = "control groups: the hierarchies in /sys/fs/cgroup lack the controllers cpu and memory, which limit nodes"
+		noRights = "real nodes need the capabilities CAP_SYS_ADMIN and CAP_NET_ADMIN: a container must be privileged"
 		noSystem = "the kernel has no overlay file system, which containers need: load the module overlay"
 	)
 	for name, tc := range map[string]struct {
 		user                       int
 		mounts, systems, available string
+		capabilities               string   // default: those of root
+		ofGroup                    []string // of a container: the type, the enabled controllers and the processes of the group at the root
 		absent                     []string
 		want                       []string
 	}{
@@ -39,8 +40,25 @@ func TestMissing(t *testing.T) {
 		"controller of CPU":  {mounts: withoutCPU, systems: overlay, want: []string{noGroups}},
 		"any control group":  {mounts: "proc /proc proc rw 0 0\n", systems: overlay, want: []string{noGroups}},
 		"CPU, version 2":     {mounts: version2, systems: overlay, available: "memory\n", want: []string{"/cgroup.controllers lacks cpu and memory, which limit nodes"}},
-		"overlay":            {mounts: version1, systems: "nodev\tproc\n\text4\n", want: []string{noSystem}},
-		"a package":          {mounts: version1, systems: overlay, absent: []string{"runc"}, want: []string{"not installed: runc: apt-get install runc"}},
+		"a container's group, enabled": {
+			mounts: version2, systems: overlay, available: "cpu memory\n", ofGroup: []string{"domain\n", "cpu memory\n", "7\n"},
+		},
+		"a container's group, empty": {
+			mounts: version2, systems: overlay, available: "cpu memory\n", ofGroup: []string{"domain\n", "", ""},
+		},
+		"a container's group": {
+			mounts: version2, systems: overlay, available: "cpu memory\n", ofGroup: []string{"domain\n", "cpu\n", "7\n"},
+			want: []string{"/sys/fs/cgroup is the group of a container and has processes: move them to a child"},
+		},
+		"read-only groups": {
+			mounts: readOnly, systems: overlay,
+			want: []string{"control groups: /sys/fs/cgroup is read-only, as in a container without privileges"},
+		},
+		// CAP_NET_ADMIN is bit 12, CAP_SYS_ADMIN bit 21: bits 0 to 20, and bit 21 alone.
+		"administrator of the system":  {mounts: version1, systems: overlay, capabilities: "00000000001fffff", want: []string{noRights}},
+		"administrator of the network": {mounts: version1, systems: overlay, capabilities: "0000000000200000", want: []string{noRights}},
+		"overlay":                      {mounts: version1, systems: "nodev\tproc\n\text4\n", want: []string{noSystem}},
+		"a package":                    {mounts: version1, systems: overlay, absent: []string{"runc"}, want: []string{"not installed: runc: apt-get install runc"}},
 		"programs of packages": {
 			mounts: version1, systems: overlay, absent: []string{"ctr", "containerd", "/usr/lib/cni/bridge"},
 			want: []string{
@@ -52,12 +70,14 @@ func TestMissing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			machine := t.TempDir()
-			for path, content := range map[string]string{
+			machineFiles := map[string]string{
 				"proc/self/mounts": tc.mounts, "proc/filesystems": tc.systems, "sys/fs/cgroup/cgroup.controllers": tc.available,
-			} {
-				path = filepath.Join(machine, path)
-				must.Succeed(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o644)))
+				"proc/self/status": "Name:\ttest\nCapEff:\t" + cmp.Or(tc.capabilities, "000001ffffffffff") + "\nSeccomp:\t0\n",
 			}
+			for i, content := range tc.ofGroup {
+				machineFiles["sys/fs/cgroup/"+[]string{"cgroup.type", "cgroup.subtree_control", "cgroup.procs"}[i]] = content
+			}
+			writeFiles(t, machine, machineFiles)
 			err := missing(machine, tc.user, func(program string) (string, error) {
 				if slices.Contains(tc.absent, program) {
 					return "", os.ErrNotExist
