@@ -23,7 +23,9 @@ It needs root, and changes nothing outside of its namespaces.
 Usage:
   nodes [flags]                run a cluster
   nodes check                  print what this machine lacks to run one; the exit code is 2 if it lacks anything
-  nodes enter [COMMAND ...]    run a command, or a shell, in the namespaces of the running cluster, with its kubeconfig
+  nodes enter [-cluster ID] [COMMAND ...]
+                               run a command, or a shell, in the namespaces of a running cluster, with its kubeconfig;
+                               if several run, ID chooses one: without it, they are listed
 
 Examples:
   nodes -nodes 4 -cpu 300
@@ -93,10 +95,6 @@ func up(options realnodes.Options) error {
 		return err
 	}
 	defer c.Stop()
-	// Read by enter.
-	if err := os.Symlink(c.Kubeconfig, filepath.Join(c.Dir, "kubeconfig")); err != nil {
-		return err
-	}
 	fmt.Printf("ready after %.1f s. In another terminal, as root:\n\n  %s enter kubectl get nodes\n\nCtrl-C stops everything.\n",
 		time.Since(start).Seconds(), os.Args[0])
 	<-ctx.Done()
@@ -104,24 +102,29 @@ func up(options realnodes.Options) error {
 }
 
 // enter replaces this process by a command in the namespaces of a cluster.
-func enter(command []string) error {
+func enter(args []string) error {
+	flags := flag.NewFlagSet("enter", flag.ExitOnError)
+	id := flags.String("cluster", "", "ID of the cluster")
+	_ = flags.Parse(args)
+	command := flags.Args()
 	if len(command) == 0 {
 		command = []string{"bash"}
 	}
-	for pid, dir := range realnodes.Inside() {
-		path, err := exec.LookPath("nsenter")
-		if err != nil {
-			return err
-		}
-		self, err := os.Executable()
-		if err != nil {
-			return err
-		}
-		args := append([]string{"nsenter", "--target", strconv.Itoa(pid), "--net", "--mount", "--pid", "--wdns=" + mustGetwd()}, command...)
-		return syscall.Exec(path, args, append(os.Environ(), "KUBECONFIG="+filepath.Join(dir, "kubeconfig"),
-			"PATH="+filepath.Dir(self)+":"+os.Getenv("PATH")))
+	cluster, err := realnodes.Choose(*id)
+	if err != nil {
+		return err
 	}
-	return fmt.Errorf("no cluster runs: start one with %s", os.Args[0])
+	path, err := exec.LookPath("nsenter")
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	target := []string{"nsenter", "--target", strconv.Itoa(cluster.Inside), "--net", "--mount", "--pid", "--wdns=" + mustGetwd()}
+	return syscall.Exec(path, append(target, command...), append(os.Environ(), "KUBECONFIG="+cluster.Kubeconfig(),
+		"PATH="+filepath.Dir(self)+":"+os.Getenv("PATH")))
 }
 
 func mustGetwd() string {

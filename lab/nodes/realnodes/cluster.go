@@ -148,6 +148,11 @@ func (c *Cluster) startControlPlane(ctx context.Context) (err error) {
 		return err
 	}
 	c.Kubeconfig = c.plane.Kubeconfig
+	link := filepath.Join(c.Dir, kubeconfigFile)
+	_ = os.Remove(link) // of a cluster that this program has stopped
+	if err := os.Symlink(c.Kubeconfig, link); err != nil {
+		return err
+	}
 	if c.Config, err = c.plane.Config("admin", "system:masters"); err != nil {
 		return err
 	}

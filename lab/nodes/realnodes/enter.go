@@ -35,8 +35,9 @@ const stateDir = "/var/tmp/plimsoll-nodes"
 
 // Files in the folder of a cluster.
 const (
-	lockFile   = "lock"
-	insideFile = "inside" // the process ID of the process inside, as seen by the machine
+	lockFile       = "lock"
+	insideFile     = "inside"     // the process ID of the process inside, as seen by the machine
+	kubeconfigFile = "kubeconfig" // a link to the kubeconfig of the control plane
 )
 
 // init keeps the main goroutine on the main thread: namespaces belong to threads, and a process ends with the thread that started it.
@@ -246,15 +247,55 @@ func run(name string, args ...string) error {
 	return nil
 }
 
-// Inside returns the process IDs, as seen by this machine, of the programs that run inside of their namespaces, and their folders.
-func Inside() map[int]string {
-	found := map[int]string{}
-	files, _ := filepath.Glob(filepath.Join(stateDir, "*", insideFile))
+// Running is a program that runs inside of its namespaces.
+type Running struct {
+	// ID is the process ID of the program that was started, which is the name of its folder Dir.
+	ID, Dir string
+	// Inside is the process ID of the process inside, as seen by the machine.
+	Inside int
+}
+
+// Kubeconfig returns the path of a kubeconfig of its cluster.
+func (r *Running) Kubeconfig() string { return filepath.Join(r.Dir, kubeconfigFile) }
+
+// Choose returns the running program with an ID, or the only one if the ID is empty. An error lists those that run.
+func Choose(id string) (*Running, error) { return choose(running(stateDir), id) }
+
+// choose is Choose for a list of programs.
+func choose(all []Running, id string) (*Running, error) {
+	var list strings.Builder
+	for i := range all {
+		if all[i].ID == id || id == "" && len(all) == 1 {
+			return &all[i], nil
+		}
+		command, _ := os.ReadFile(filepath.Join("/proc", all[i].ID, "cmdline"))
+		fmt.Fprintf(&list, "\n  %s  %s", all[i].ID, strings.ReplaceAll(strings.TrimSuffix(string(command), "\x00"), "\x00", " "))
+	}
+	switch {
+	case len(all) == 0:
+		return nil, errors.New("no cluster runs")
+	case id == "":
+		return nil, fmt.Errorf("%d clusters run, choose one of them by its ID:%s", len(all), &list)
+	}
+	return nil, fmt.Errorf("no cluster %s runs, these run:%s", id, &list)
+}
+
+// running returns the programs that run: those whose folder, in the folder state, is locked. A program that was killed, with its cleaner,
+// leaves an unlocked folder.
+func running(state string) (all []Running) {
+	files, _ := filepath.Glob(filepath.Join(state, "*", insideFile))
 	for _, file := range files {
+		dir := filepath.Dir(file)
+		lock, err := os.Open(filepath.Join(dir, lockFile))
+		if err != nil {
+			continue
+		}
+		isStale := unix.Flock(int(lock.Fd()), unix.LOCK_SH|unix.LOCK_NB) == nil
+		lock.Close()
 		raw, _ := os.ReadFile(file)
-		if pid, err := strconv.Atoi(string(raw)); err == nil && unix.Kill(pid, 0) == nil {
-			found[pid] = filepath.Dir(file)
+		if pid, err := strconv.Atoi(string(raw)); err == nil && !isStale {
+			all = append(all, Running{ID: filepath.Base(dir), Dir: dir, Inside: pid})
 		}
 	}
-	return found
+	return all
 }
