@@ -136,7 +136,7 @@ test: ## run the tests that need Go only: unit, fuzz corpora, command line, inte
 	  "with the build tag foreign) and those of tools and lab, see make test-all"
 
 .PHONY: test-all
-test-all: test test-foreign ## run all tests; installs Prometheus, Chromium, npm and mkdocs if they are missing, and builds other servers
+test-all: test test-foreign test-nodes-if-possible ## run all tests; installs Prometheus, Chromium, npm and mkdocs if they are missing, and builds other servers
 
 .PHONY: test-foreign
 test-foreign: test-servers ## run the tests of test-all that are not in test
@@ -153,14 +153,19 @@ KUBELET_VERSION := $(shell sed -nE 's/^\sk8s.io\/kubernetes (v\S+).*/\1/p' lab/n
 VERSION_FLAGS = -X k8s.io/component-base/version.gitVersion=$(KUBELET_VERSION) $(shell echo $(KUBELET_VERSION) | \
   sed -E 's/v([0-9]+)\.([0-9]+).*/-X k8s.io\/component-base\/version.gitMajor=\1 -X k8s.io\/component-base\/version.gitMinor=\2/')
 
-.PHONY: nodes-programs
-nodes-programs:
-	@command -v containerd runc ip prometheus >/dev/null && [ -x /usr/lib/cni/bridge ] || { \
-	  echo "== installing containerd, runc, the plugins of container networks, iproute2 and Prometheus, which real nodes need (Debian packages)"; \
+# Each program that real nodes need, with its Debian package, which may have come from elsewhere (containerd and runc of Docker).
+.PHONY: nodes-packages
+nodes-packages:
+	@missing=; for program in containerd:containerd runc:runc ip:iproute2 prometheus:prometheus /usr/lib/cni/bridge:containernetworking-plugins; do \
+	  command -v "$${program%:*}" >/dev/null || missing="$$missing $${program#*:}"; done; \
+	[ -z "$$missing" ] || { echo "== installing Debian packages that real nodes need:$$missing"; \
 	  sudo=$$(test "$$(id -u)" = 0 || echo sudo); \
-	  $$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends \
-	    containerd runc containernetworking-plugins iproute2 prometheus >/dev/null; } || { \
-	  echo "real nodes need containerd, runc, containernetworking-plugins, iproute2 and prometheus: install them"; exit 1; }
+	  $$sudo apt-get update -qq && \
+	  DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends $$missing >/dev/null; } || { \
+	  echo "cannot install what real nodes need:$$missing"; exit 1; }
+
+.PHONY: nodes-programs
+nodes-programs: nodes-packages
 	@echo "== building kubelet, metrics-server, kube-state-metrics, kubectl and the programs of Plimsoll for real nodes (about 5 minutes the first time)"
 	@cd lab/nodes/kubelet && go build -ldflags '-s -w $(VERSION_FLAGS)' -o ../../../$(NODES)/kubelet k8s.io/kubernetes/cmd/kubelet
 	@cd test/metricsserver && go build -ldflags '-s -w' -o ../../$(NODES)/metrics-server sigs.k8s.io/metrics-server/cmd/metrics-server
@@ -178,6 +183,18 @@ nodes: nodes-programs ## run a cluster with real kubelets on this machine, in na
 test-nodes: nodes-programs ## run the tests on real nodes (Linux, root)
 	@$(NODES)/nodes check
 	cd lab && go test -vet=off -count=1 -timeout 15m -p 1 -v -tags nodes ./nodes/lifecycle ./nodes/tests
+
+# The tests on real nodes where they can run, and what is missing elsewhere. A program that does not build is an error.
+.PHONY: test-nodes-if-possible
+test-nodes-if-possible:
+	@if [ "$$(uname)" != Linux ] || [ "$$(id -u)" != 0 ]; then \
+	  echo "== not run: the tests on real nodes, which need Linux and root: sudo make test-nodes"; \
+	elif ! $(MAKE) --no-print-directory nodes-packages; then \
+	  echo "== not run: the tests on real nodes, which need these packages"; \
+	elif ! (cd lab && go build -ldflags '-s -w' -o ../$(NODES)/ ./nodes); then exit 1; \
+	elif ! missing=$$($(NODES)/nodes check 2>&1); then \
+	  echo "== not run: the tests on real nodes: $$missing"; \
+	else $(MAKE) --no-print-directory test-nodes; fi
 
 .PHONY: test-times
 test-times: ## print the twenty slowest packages of the last make test or test-all
