@@ -25,3 +25,14 @@ var Placements []byte
 //
 //go:embed ocm/*.yaml
 var OCM embed.FS
+
+// OfPlacements returns the CRDs that the placement controller needs.
+func OfPlacements() [][]byte {
+	manifests := [][]byte{Placements}
+	files, _ := OCM.ReadDir("ocm") // it is part of the program
+	for _, file := range files {
+		manifest, _ := OCM.ReadFile("ocm/" + file.Name())
+		manifests = append(manifests, manifest)
+	}
+	return manifests
+}

@@ -61,13 +61,11 @@ func (e *examination) checkSlack(ctx context.Context) error {
 }
 
 const (
-	// bufferStatusTimeout is the time after the last change of a buffer at which it must have conditions from an autoscaler.
-	bufferStatusTimeout = 2 * time.Minute
+	// answerTimeout is the time after which an autoscaler must have reported on the buffers of a policy.
+	answerTimeout = 2 * time.Minute
 	// notReadyTimeout is the time after which a policy that is not ready is a problem: the default of --max-node-provision-time of
 	// Cluster Autoscaler.
 	notReadyTimeout = 15 * time.Minute
-	// provisioningTimeout is the time after which an autoscaler must have provisioned a buffer that it accepts.
-	provisioningTimeout = 2 * time.Minute
 	// clusterAutoscalerFlags are the flags that enable buffers in Cluster Autoscaler.
 	clusterAutoscalerFlags = "--capacity-buffer-controller-enabled --capacity-buffer-pod-injection-enabled"
 	// defaultClientRate is the default of --kube-client-qps of Cluster Autoscaler, and maxUpdateTime the time in seconds
@@ -98,7 +96,9 @@ func (e *examination) checkAutoscaler(ctx context.Context) error {
 	if err := e.checkAutoscalers(ctx, len(list.Items)); err != nil {
 		return err
 	}
-	e.checkBuffers(list.Items)
+	for i := range e.policies {
+		e.checkAccepted(&e.policies[i])
+	}
 	return nil
 }
 
@@ -258,45 +258,16 @@ func (e *examination) checkFeatureGate(d *appsv1.Deployment) {
 	}
 }
 
-// checkBuffers checks the status that an autoscaler reports for all buffers, also for buffers that belong to no policy.
-func (e *examination) checkBuffers(buffers []unstructured.Unstructured) {
-	var failing []string
-	for i := range buffers {
-		answer := slack.AnswerOf(&buffers[i])
-		var what string
-		switch since := answer.UnprovisionedSince; {
-		case answer.State == slack.AnswerMissing && e.now.Sub(changedAt(&buffers[i])) > bufferStatusTimeout:
-			what = "no answer"
-		case answer.State == slack.AnswerRefused || answer.State == slack.AnswerLimited:
-			what = strings.ToLower(string(answer.State)) + ": " + answer.Message
-		case !since.IsZero() && e.now.Sub(since) > provisioningTimeout:
-			what = "not provisioned: " + cmp.Or(answer.ProvisioningMessage, "no reason")
-		default:
-			continue
-		}
-		failing = append(failing, fmt.Sprintf("%s/%s (%s)", answer.Namespace, answer.Name, what))
+// checkAccepted checks what an autoscaler reports about the buffers of a policy, according to the condition Accepted.
+func (e *examination) checkAccepted(policy *v1alpha1.ResourceSlack) {
+	accepted := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionAccepted)
+	switch {
+	case accepted == nil: // a policy with another backend, or without a status
+	case accepted.Status == metav1.ConditionTrue:
+		e.ok("policy %s: %s", policy.Name, accepted.Message)
+	case accepted.Status == metav1.ConditionFalse || e.now.Sub(accepted.LastTransitionTime.Time) > answerTimeout:
+		e.add(Problem, "policy "+policy.Name+": "+accepted.Message, "plimsoll slack status "+policy.Name+" and docs/slack.md, Install; "+
+			"without an answer, check whether the autoscaler runs, and enable buffers in it: "+clusterAutoscalerFlags+
+			" of Cluster Autoscaler, FEATURE_GATES=CapacityBuffer=true of Karpenter")
 	}
-	if len(failing) == 0 {
-		e.ok("%s, all new or accepted and provisioned by an autoscaler", format.Of(len(buffers), "buffer"))
-		return
-	}
-	e.add(Problem, fmt.Sprintf(
-		"%s without capacity from the autoscaler: %s",
-		format.PartAre(len(failing), len(buffers), "buffer"),
-		abbreviate(
-			failing,
-		),
-	), "plimsoll slack status and docs/slack.md, Install; without an answer, check whether the autoscaler runs, and "+
-		"enable buffers in it: "+clusterAutoscalerFlags+" of Cluster Autoscaler, FEATURE_GATES=CapacityBuffer=true of Karpenter")
-}
-
-// changedAt returns the time of the last change of a buffer, apart from its status.
-func changedAt(buffer *unstructured.Unstructured) time.Time {
-	changed := buffer.GetCreationTimestamp().Time
-	for _, fields := range buffer.GetManagedFields() {
-		if fields.Subresource == "" && fields.Time != nil && fields.Time.After(changed) {
-			changed = fields.Time.Time
-		}
-	}
-	return changed
 }

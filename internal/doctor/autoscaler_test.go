@@ -10,7 +10,6 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
@@ -21,33 +20,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
-
-// newBuffer returns a buffer of three placeholders, created an hour before noon, with conditions of the form
-// "Type=Status message" that have changed at a time.
-func newBuffer(name string, replicas int64, changed time.Time, conditions ...string) unstructured.Unstructured {
-	var list []any
-	for _, condition := range conditions {
-		kind, rest, _ := strings.Cut(condition, "=")
-		status, message, _ := strings.Cut(rest, " ")
-		reason := message[strings.LastIndex(message, " ")+1:]
-		list = append(list, map[string]any{
-			"type": kind, "status": status, "message": message, "reason": reason, "lastTransitionTime": changed.Format(time.RFC3339),
-		})
-	}
-	buffer := unstructured.Unstructured{Object: map[string]any{
-		"spec": map[string]any{"replicas": int64(3)}, "status": map[string]any{"replicas": replicas, "conditions": list},
-	}}
-	buffer.SetNamespace("shop")
-	buffer.SetName(name)
-	buffer.SetCreationTimestamp(metav1.NewTime(noon.Add(-time.Hour)))
-	return buffer
-}
-
-// changedAgo adds a change of a buffer, or of its subresource, some time before noon.
-func changedAgo(buffer unstructured.Unstructured, subresource string, ago time.Duration) unstructured.Unstructured {
-	buffer.SetManagedFields([]metav1.ManagedFieldsEntry{{Subresource: subresource, Time: new(metav1.NewTime(noon.Add(-ago)))}})
-	return buffer
-}
 
 // TestUpdatesOfStatus checks the warning that Cluster Autoscaler updates too many buffers in each loop.
 func TestUpdatesOfStatus(t *testing.T) {
@@ -123,54 +95,36 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// TestCheckBuffers checks the finding for each way in which an autoscaler does not provide the capacity of a
-// buffer.
-func TestCheckBuffers(t *testing.T) {
-	hourAgo, minuteAgo := noon.Add(-time.Hour), noon.Add(-time.Minute)
-	for name, tc := range map[string]struct {
-		buffer  unstructured.Unstructured
-		level   Level
-		message string
+// TestCheckAccepted checks that buffers that an autoscaler refuses are a problem, and those without an answer after two minutes.
+func TestCheckAccepted(t *testing.T) {
+	for _, tc := range []struct {
+		status metav1.ConditionStatus
+		since  time.Duration
+		want   Level // "" for no finding
 	}{
-		"provisioned":       {newBuffer("web", 3, hourAgo, "ReadyForProvisioning=True", "Provisioning=True"), OK, "1 buffer, all new or accepted"},
-		"accepted just now": {newBuffer("web", 3, minuteAgo, "ReadyForProvisioning=True"), OK, "1 buffer"},
-		"no answer":         {newBuffer("web", 3, hourAgo), Problem, "1 of 1 buffer is without capacity from the autoscaler: shop/web (no answer)"},
-		"refused": {
-			newBuffer("web", 3, hourAgo, "ReadyForProvisioning=False pods is forbidden"), Problem,
-			"shop/web (refused: pods is forbidden)",
-		},
-		"a quota that is used up": {
-			newBuffer("web", 3, hourAgo, "ReadyForProvisioning=False exceeded quota: team"), Problem,
-			"shop/web (limited: exceeded quota: team)",
-		},
-		"limited": {
-			newBuffer("web", 1, hourAgo, "ReadyForProvisioning=True", "LimitedByQuotas=True limited from 3 to 1", "Provisioning=True"), Problem,
-			"shop/web (limited: limited from 3 to 1)",
-		},
-		"not added to the pending pods": {
-			newBuffer("web", 3, hourAgo, "ReadyForProvisioning=True"), Problem,
-			"shop/web (not provisioned: no reason)",
-		},
-		"changed just now, no answer": {changedAgo(newBuffer("web", 3, hourAgo), "", time.Minute), OK, "1 buffer, all new"},
-		"status written just now, no answer": {
-			changedAgo(newBuffer("web", 3, hourAgo), "status", time.Minute), Problem, "shop/web (no answer)",
-		},
-		"accepted, but the template is lost": {
-			newBuffer("web", 3, hourAgo, "ReadyForProvisioning=True", "Provisioning=False failed FailedToGetPodTemplate"), Problem,
-			"shop/web (refused: failed",
-		},
-		"no room for three minutes": {
-			newBuffer("web", 3, noon.Add(-3*time.Minute), "ReadyForProvisioning=True", "Provisioning=False 3/3 required new capacity"), Problem,
-			"shop/web (not provisioned: 3/3 required new capacity)",
-		},
+		{metav1.ConditionTrue, 0, OK},
+		{metav1.ConditionFalse, 0, Problem},
+		{metav1.ConditionUnknown, 2 * time.Minute, ""},
+		{metav1.ConditionUnknown, 3 * time.Minute, Problem},
+		{"", 0, ""},
 	} {
-		t.Run(name, func(t *testing.T) {
-			e := &examination{now: noon}
-			e.checkBuffers([]unstructured.Unstructured{tc.buffer})
-			if f := onlyFinding(t, e, tc.level); !strings.Contains(f.Message, tc.message) {
-				t.Errorf("message %q, want %q", f.Message, tc.message)
+		policy := &v1alpha1.ResourceSlack{ObjectMeta: metav1.ObjectMeta{Name: "general"}}
+		if tc.status != "" {
+			policy.Status.Conditions = []metav1.Condition{{
+				Type: v1alpha1.ConditionAccepted, Status: tc.status, Message: "the message", LastTransitionTime: metav1.NewTime(noon.Add(-tc.since)),
+			}}
+		}
+		e := &examination{now: noon}
+		e.checkAccepted(policy)
+		if tc.want == "" {
+			if len(e.findings) > 0 {
+				t.Errorf("%s for %s: %+v", tc.status, tc.since, e.findings)
 			}
-		})
+			continue
+		}
+		if f := onlyFinding(t, e, tc.want); f.Message != "policy general: the message" {
+			t.Errorf("message %q", f.Message)
+		}
 	}
 }
 

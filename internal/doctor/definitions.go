@@ -3,7 +3,6 @@ package doctor
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"reflect"
 	"slices"
 	"strings"
@@ -33,19 +32,12 @@ func (e *examination) checkDefinitions(ctx context.Context) error {
 	if !slices.Contains(installed, "placement") {
 		return nil
 	}
-	if err := e.checkDefinition(ctx, crd.Placements, false); err != nil {
-		return err
+	for _, manifest := range crd.OfPlacements() {
+		if err := e.checkDefinition(ctx, manifest, false); err != nil {
+			return err
+		}
 	}
-	return fs.WalkDir(crd.OCM, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		manifest, err := crd.OCM.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		return e.checkDefinition(ctx, manifest, false)
-	})
+	return nil
 }
 
 // controllers returns the controllers that the installed programs run.

@@ -126,7 +126,7 @@ func TestSlackAnswers(t *testing.T) {
 	config, err := c.Config("test", "system:masters")
 	must.Succeed(t, err)
 	testcluster.ExpectFinding(
-		t, testcluster.Examine(t, config, 0), "autoscaler", doctor.Problem, "(refused: ",
+		t, testcluster.Examine(t, config, 0), "autoscaler", doctor.Problem, "policy general: the autoscaler refuses ",
 	)
 
 	answer(t, c, "general-head", 1, metav1.Condition{
@@ -143,7 +143,7 @@ func TestSlackAnswers(t *testing.T) {
 		t.Errorf("condition %+v", got)
 	}
 	testcluster.ExpectFinding(
-		t, testcluster.Examine(t, config, 3*time.Minute), "autoscaler", doctor.Problem, "(not provisioned: ",
+		t, testcluster.Examine(t, config, 3*time.Minute), "slack", doctor.Warning, "policy general is not ready: NotPlaced: ",
 	)
 	controller.Stop(t)
 }
