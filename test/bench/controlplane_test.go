@@ -21,6 +21,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/command"
+	"github.com/plimsoll-k8s/plimsoll/test/support/measure"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
@@ -124,7 +125,7 @@ func BenchmarkControlPlane(b *testing.B) {
 			b.ReportMetric(newEstimate(rates).median, "pods/s-"+profile)
 			b.Logf("%s relative to default: %v", profile, newEstimate(ratios))
 		}
-		b.ReportMetric(float64(cp.PeakMemory())/(1<<20), "MiB-peak-servers")
+		b.ReportMetric(float64(measure.PeakMemory(cp.ProcessID()))/(1<<20), "MiB-peak-servers")
 		cp.Stop()
 	}
 	b.ReportMetric(0, "ns/op")

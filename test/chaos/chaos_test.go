@@ -220,7 +220,7 @@ func (s *suite) run(ctx context.Context, step step, faults *sync.WaitGroup) erro
 		stopped.signal(syscall.SIGSTOP)
 		after(ctx, faults, step.args[1], func() { stopped.signal(syscall.SIGCONT) })
 	case "compact":
-		return s.plane.Compact(ctx)
+		return plane.Compact(ctx, s.plane)
 	default:
 		return s.apply(ctx, step)
 	}

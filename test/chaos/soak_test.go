@@ -20,6 +20,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/apiproxy"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
+	"github.com/plimsoll-k8s/plimsoll/test/support/plane"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
@@ -169,7 +170,7 @@ func (s *suite) churn(t *testing.T, programs []*soaked, feed string, client *htt
 			after(ctx, &faults, g.seconds(1, 4), p.proxy.Inject(pick(g.random, apiproxy.Faults...)))
 		}
 		if g.random.IntN(200) == 0 {
-			must.Succeed(t, s.plane.Compact(t.Context()))
+			must.Succeed(t, plane.Compact(t.Context(), s.plane))
 		}
 		for ; next <= 20 && time.Since(began) >= time.Duration(next)*(*soak/20); next++ {
 			for _, p := range programs {

@@ -103,7 +103,11 @@ func runChild(raw string) error {
 		go func() { serverEnded <- runAPIServer(ctx, args, listener) }()
 	}
 
-	go runNodeSide(ctx, clientConfig(assigned.Dir, address), assigned.RealNodes)
+	file := func(name string) string { return filepath.Join(assigned.Dir, name) }
+	go runNodeSide(ctx, &rest.Config{
+		Host: address, QPS: -1,
+		TLSClientConfig: rest.TLSClientConfig{CAFile: file(caFile), CertFile: file(clientCert), KeyFile: file(clientKey)},
+	}, assigned.RealNodes)
 	if err := json.NewEncoder(os.Stdout).Encode(hello{Address: address, Etcd: endpoint}); err != nil {
 		return err
 	}
@@ -212,17 +216,6 @@ func runAPIServer(ctx context.Context, args []string, listener net.Listener) err
 	}
 	klog.Background().V(2).Info("Serving the Kubernetes API", "address", listener.Addr(), "features", utilfeature.DefaultFeatureGate)
 	return app.Run(ctx, completed)
-}
-
-// clientConfig returns the client configuration of the control plane's controllers.
-func clientConfig(dir, address string) *rest.Config {
-	return &rest.Config{
-		Host: address,
-		TLSClientConfig: rest.TLSClientConfig{
-			CAFile: filepath.Join(dir, caFile), CertFile: filepath.Join(dir, clientCert), KeyFile: filepath.Join(dir, clientKey),
-		},
-		QPS: -1,
-	}
 }
 
 // releaseRegistry reports the release of Kubernetes that the program is built from as the version of the

@@ -20,15 +20,20 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 
-	"go.etcd.io/etcd/client/pkg/v3/transport"
-	clientv3 "go.etcd.io/etcd/client/v3"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/subprocess"
 )
@@ -50,10 +55,11 @@ type ControlPlane struct {
 	Dir string
 	// Kubeconfig is the path of a kubeconfig with administrator rights.
 	Kubeconfig string
+	// Etcd is the URL of etcd. Its clients need the files ca.crt, client.crt and client.key in Dir.
+	Etcd string
 
 	authority *authority
 	address   string
-	etcd      string
 	// child runs the servers, until stdin is closed. It is nil if it could not be started.
 	child *subprocess.Process
 	stdin io.Closer
@@ -143,7 +149,7 @@ func (cp *ControlPlane) startChild(options Options) (<-chan hello, error) {
 func (cp *ControlPlane) await(ctx context.Context, greeting <-chan hello) error {
 	select {
 	case h := <-greeting:
-		cp.address, cp.etcd = h.Address, h.Etcd
+		cp.address, cp.Etcd = h.Address, h.Etcd
 	case <-cp.child.Exited():
 		return errors.New("the servers exited")
 	case <-ctx.Done():
@@ -222,8 +228,8 @@ func WriteKubeconfig(path string, config *rest.Config) error {
 	}, path)
 }
 
-// PeakMemory returns the largest resident memory of the servers so far in bytes, or 0 if it is unknown.
-func (cp *ControlPlane) PeakMemory() int64 { return cp.child.PeakMemory() }
+// ProcessID returns the ID of the process of the servers.
+func (cp *ControlPlane) ProcessID() int { return cp.child.ID() }
 
 // logPath returns the path of the server log.
 func (cp *ControlPlane) logPath() string { return filepath.Join(cp.Dir, "control-plane.log") }
@@ -239,31 +245,47 @@ func (cp *ControlPlane) logTail() error {
 	return fmt.Errorf("last lines of the server log:\n%s", bytes.Join(lines, []byte("\n")))
 }
 
-// Compact removes the history of all objects from etcd up to the present revision.
-func (cp *ControlPlane) Compact(ctx context.Context) error {
-	client, err := cp.etcdClient(ctx)
+// InstallCRDs creates CRDs from their manifests, unless they exist, and waits until they are served.
+func InstallCRDs(ctx context.Context, config *rest.Config, manifests ...[]byte) error {
+	client, err := apiextensions.NewForConfig(config)
 	if err != nil {
-		return fmt.Errorf("connecting to etcd: %w", err)
+		return err
 	}
-	defer func() { _ = client.Close() }()
-	present, err := client.Get(ctx, "/registry", clientv3.WithCountOnly())
-	if err != nil {
-		return fmt.Errorf("reading the revision of etcd: %w", err)
-	}
-	if _, err := client.Compact(ctx, present.Header.Revision, clientv3.WithCompactPhysical()); err != nil {
-		return fmt.Errorf("compacting etcd: %w", err)
+	crds := client.ApiextensionsV1().CustomResourceDefinitions()
+	for i, manifest := range manifests {
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := yaml.UnmarshalStrict(manifest, crd); err != nil {
+			return fmt.Errorf("CRD %d: %w", i, err)
+		}
+		// The CRD exists if a busy API server has created it and client-go repeats the request because the answer was late.
+		if _, err := crds.Create(ctx, crd, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("CRD %s: %w", crd.Name, err)
+		}
+		err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+			return isDiscoverable(client.Discovery(), crd), nil
+		})
+		if err != nil {
+			return fmt.Errorf("CRD %s is not served: %w", crd.Name, err)
+		}
 	}
 	return nil
 }
 
-// etcdClient returns a client of etcd.
-func (cp *ControlPlane) etcdClient(ctx context.Context) (*clientv3.Client, error) {
-	tls, err := transport.TLSInfo{
-		CertFile: filepath.Join(cp.Dir, clientCert), KeyFile: filepath.Join(cp.Dir, clientKey),
-		TrustedCAFile: filepath.Join(cp.Dir, caFile),
-	}.ClientConfig()
-	if err != nil {
-		return nil, err
+// isDiscoverable reports whether the API server lists the resource of a CRD in all its served
+// versions. It is established before: clients that look up the resource fail until it is listed.
+func isDiscoverable(client discovery.DiscoveryInterface, crd *apiextensionsv1.CustomResourceDefinition) bool {
+	for _, version := range crd.Spec.Versions {
+		if !version.Served {
+			continue
+		}
+		list, err := client.ServerResourcesForGroupVersion(crd.Spec.Group + "/" + version.Name)
+		if err != nil {
+			return false
+		}
+		isListed := slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == crd.Spec.Names.Plural })
+		if !isListed {
+			return false
+		}
 	}
-	return clientv3.New(clientv3.Config{Endpoints: []string{cp.etcd}, TLS: tls, Context: ctx})
+	return true
 }

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
@@ -52,7 +51,6 @@ func TestControlPlane(t *testing.T) {
 	cp, client := start(t)
 	t.Run("workloads", func(t *testing.T) { runWorkloads(t, client) })
 	t.Run("CRDs", func(t *testing.T) { installTwice(t, cp) })
-	t.Run("compact", func(t *testing.T) { compact(t, cp) })
 	expectReleased(t, cp, func() { _ = cp.stdin.Close() })
 }
 
@@ -131,17 +129,6 @@ func installTwice(t *testing.T, cp *ControlPlane) {
 		if err := InstallCRDs(t.Context(), config, manifest); err != nil {
 			t.Error(err)
 		}
-	}
-}
-
-// compact expects that etcd has no revision from before a compaction.
-func compact(t *testing.T, cp *ControlPlane) {
-	must.Succeed(t, cp.Compact(t.Context()))
-	client, err := cp.etcdClient(t.Context())
-	must.Succeed(t, err)
-	defer client.Close()
-	if _, err := client.Get(t.Context(), "/registry", clientv3.WithRev(1)); err == nil || !strings.Contains(err.Error(), "compacted") {
-		t.Errorf("reading revision 1: %v, want an error that it has been compacted", err)
 	}
 }
 

@@ -199,15 +199,11 @@ func remainingTime(pod *v1.Pod) time.Duration {
 	if pod.Status.StartTime == nil {
 		return 0
 	}
-	return time.Until(pod.Status.StartTime.Add(runFor(pod.Annotations)))
-}
-
-// runFor returns the run time of a pod with these annotations.
-func runFor(annotations map[string]string) time.Duration {
-	if d, err := time.ParseDuration(annotations[RunForAnnotation]); err == nil && d >= 0 {
-		return d
+	runTime, err := time.ParseDuration(pod.Annotations[RunForAnnotation])
+	if err != nil || runTime < 0 {
+		runTime = time.Second
 	}
-	return time.Second
+	return time.Until(pod.Status.StartTime.Add(runTime))
 }
 
 // setStatus writes the status of a pod that has started running or has succeeded.

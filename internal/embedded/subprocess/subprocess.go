@@ -7,8 +7,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -67,21 +65,6 @@ func (p *Process) Stop() {
 func (p *Process) Kill() {
 	_ = p.command.Process.Kill()
 	<-p.exited
-}
-
-// PeakMemory returns the largest resident memory of the running program so far in bytes, or 0 if it is unknown.
-func (p *Process) PeakMemory() int64 {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.ID()))
-	if err != nil {
-		return 0
-	}
-	for line := range strings.Lines(string(status)) {
-		if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			kib, _ := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)
-			return kib << 10
-		}
-	}
-	return 0
 }
 
 // The bounds of FreePort are below the ephemeral ports of Linux (32768 and more by default): an outgoing connection, or a

@@ -3,8 +3,10 @@ package plane
 import (
 	"maps"
 	"os"
+	"strings"
 	"testing"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
@@ -110,4 +112,16 @@ func TestReset(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestCompact expects that etcd has no revision from before a compaction.
+func TestCompact(t *testing.T) {
+	cp, _ := Start(t, controlplane.Options{})
+	must.Succeed(t, Compact(t.Context(), cp))
+	client, err := etcdClient(t.Context(), cp)
+	must.Succeed(t, err)
+	defer client.Close()
+	if _, err := client.Get(t.Context(), "/registry", clientv3.WithRev(1)); err == nil || !strings.Contains(err.Error(), "compacted") {
+		t.Errorf("reading revision 1: %v, want an error that it has been compacted", err)
+	}
 }

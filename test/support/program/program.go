@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/subprocess"
+	"github.com/plimsoll-k8s/plimsoll/test/support/measure"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
@@ -120,6 +121,9 @@ func FreePort(t testing.TB) int {
 	must.Succeed(t, err)
 	return port
 }
+
+// PeakMemory returns the largest resident memory of the running program so far in bytes, or 0 if it is unknown.
+func (p *Process) PeakMemory() int64 { return measure.PeakMemory(p.ID()) }
 
 // CPUTime returns the CPU time that the process has used so far, in steps of 10 ms.
 func (p *Process) CPUTime(t testing.TB) time.Duration {
