@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
-	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // Namespace is the namespace of the demo's pods.
@@ -138,24 +137,12 @@ func IsUnschedulable(pod *v1.Pod) bool {
 		})
 }
 
-// State returns all nodes and all bound pods, sorted by name.
-func (c *Cluster) State(ctx context.Context) ([]*v1.Node, []*v1.Pod, error) {
+// State returns all nodes and all pods, sorted by name.
+func (c *Cluster) State(ctx context.Context) ([]v1.Node, []v1.Pod, error) {
 	var nodes v1.NodeList
 	var pods v1.PodList
-	if err := errors.Join(c.API.List(ctx, &nodes), c.API.List(ctx, &pods)); err != nil {
-		return nil, nil, err
-	}
-	var nodeList []*v1.Node
-	for i := range nodes.Items {
-		nodeList = append(nodeList, &nodes.Items[i])
-	}
-	var bound []*v1.Pod
-	for i := range pods.Items {
-		if pod := &pods.Items[i]; resources.OccupiesNode(pod) {
-			bound = append(bound, pod)
-		}
-	}
-	return nodeList, bound, nil
+	err := errors.Join(c.API.List(ctx, &nodes), c.API.List(ctx, &pods))
+	return nodes.Items, pods.Items, err
 }
 
 // Settle waits until the scheduler has observed the present nodes and bound pods, so that its next
@@ -206,18 +193,13 @@ func (c *Cluster) Clear(ctx context.Context) error {
 	return c.Settle(ctx)
 }
 
-// Await polls a condition frequently, up to Timeout.
-func (c *Cluster) Await(ctx context.Context, what string, condition wait.ConditionWithContextFunc) error {
-	return Await(ctx, 10*time.Millisecond, Timeout, what, condition)
-}
-
 // Timeout bounds each wait for the cluster.
 const Timeout = 30 * time.Second
 
-// Await polls a condition until it is true. If it does not become true within the timeout, the
+// Await polls a condition until it is true. If it does not become true within Timeout, the
 // error says what Await was waiting for; if ctx ends, the error is its cause.
-func Await(ctx context.Context, interval, timeout time.Duration, what string, condition wait.ConditionWithContextFunc) error {
-	if err := wait.PollUntilContextTimeout(ctx, interval, timeout, true, condition); err != nil {
+func (c *Cluster) Await(ctx context.Context, what string, condition wait.ConditionWithContextFunc) error {
+	if err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, Timeout, true, condition); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

@@ -11,17 +11,9 @@ import (
 
 // TestCheck expects an error that names the first unexpected result.
 func TestCheck(t *testing.T) {
-	pod := demo.Result{Scenario: slack.Scenario, Pod: "burst-1", Node: "general-9", Want: "an existing node"}
-	step := demo.Result{Scenario: slack.Scenario, Want: "no more nodes", Slack: &demo.SlackStep{Step: "the same burst", Nodes: 4}}
-	placement := demo.Result{Scenario: "fleet", Want: "cluster2, cluster4", Fleet: &demo.FleetStep{Story: "3-follow", Placement: "follow"}}
-	unfit := demo.Result{
-		Scenario: "fleet",
-		Want:     "no cluster",
-		Fleet:    &demo.FleetStep{Story: "7-fit", Placement: "solver", Reason: "too large"},
-	}
-	if got := unfit.Summary(); got != "7-fit, : solver selects no cluster: too large" {
-		t.Errorf("got %q", got)
-	}
+	pod := demo.Result{Scenario: slack.Scenario, Object: "burst-1", Got: "general-9", Want: "an existing node"}
+	step := demo.Result{Scenario: slack.Scenario, Object: "the same burst", Got: "4 nodes", Want: "no more nodes"}
+	placement := demo.Result{Scenario: "fleet", Profile: "3-follow", Object: "follow (created)", Want: "cluster2, cluster4"}
 	good := demo.Result{Scenario: slack.Scenario, OK: true}
 	for _, bad := range []demo.Result{pod, step, placement} {
 		if err := demo.Check([]demo.Result{good, bad, good}); !errors.Is(err, demo.ErrUnexpected) ||

@@ -5,14 +5,15 @@ package demo
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -43,21 +44,20 @@ type Environment struct {
 	Access *rest.Config
 	// Scheduler is the configuration of the cluster's scheduler.
 	Scheduler *internalconfig.KubeSchedulerConfiguration
-	// Registry has the metrics of the controllers that the demos start, and Plane is the control plane. Both are nil if the cluster is
-	// external.
-	Registry *prometheus.Registry
-	Plane    *controlplane.ControlPlane
+	// Plane is the control plane, nil if the cluster is external.
+	Plane *controlplane.ControlPlane
 
-	stop            context.CancelFunc
-	schedulerExited chan error
+	ctx     context.Context
+	stop    context.CancelCauseFunc
+	running sync.WaitGroup
 }
 
 // Start starts a control plane and a scheduler with the plugins. They run until Stop is called or
 // ctx ends. loadArguments are the arguments of the plugins that name the load source; progress
 // is called before each step. The caller's main must call controlplane.RunIfChild first.
 func Start(ctx context.Context, loadArguments string, progress func(string)) (_ *Environment, err error) {
-	ctx, stop := context.WithCancel(ctx)
-	e := &Environment{Registry: prometheus.NewRegistry(), stop: stop, schedulerExited: make(chan error, 1)}
+	e := &Environment{}
+	e.ctx, e.stop = context.WithCancelCause(ctx)
 	defer func() {
 		if err != nil {
 			e.Stop()
@@ -70,24 +70,63 @@ func Start(ctx context.Context, loadArguments string, progress func(string)) (_ 
 	if e.Access, err = e.Plane.Config("plimsoll-demo", "system:masters"); err != nil {
 		return nil, err
 	}
-	cluster, err := newCluster(e.Access)
-	if err != nil {
+	if e.Cluster, err = newCluster(e.Access); err != nil {
 		return nil, err
 	}
 	progress("starting kube-scheduler with Plimsoll's plugins")
-	if err := e.startScheduler(ctx, loadArguments); err != nil {
+	if err := e.startScheduler(loadArguments); err != nil {
 		return nil, fmt.Errorf("starting the scheduler: %w", err)
 	}
-	e.Cluster = cluster
 	return e, e.publishProfiles(ctx, Profiles(loadArguments, MaxLoadAge))
 }
 
 // Attach returns the environment of a cluster in which the scheduler, with the profiles of
 // Profiles, and for the slack and fleet demos also the CRDs and controllers are already installed.
 // The demos delete all nodes of the cluster and all pods of the default namespace.
-func Attach(access *rest.Config, scheduler *internalconfig.KubeSchedulerConfiguration) (*Environment, error) {
+func Attach(ctx context.Context, access *rest.Config, scheduler *internalconfig.KubeSchedulerConfiguration) (*Environment, error) {
 	cluster, err := newCluster(access)
-	return &Environment{Cluster: cluster, Access: access, Scheduler: scheduler, stop: func() {}}, err
+	e := &Environment{Cluster: cluster, Access: access, Scheduler: scheduler}
+	e.ctx, e.stop = context.WithCancelCause(ctx)
+	return e, err
+}
+
+// Context returns a context that ends with the environment, or when one of its programs exits by itself, with the reason as its cause.
+func (e *Environment) Context() context.Context { return e.ctx }
+
+// Go runs a program in the background until the context of the environment ends.
+func (e *Environment) Go(name string, run func(context.Context) error) {
+	e.running.Go(func() {
+		err := run(e.ctx)
+		e.stop(errors.Join(errors.New(name+" has exited"), err))
+	})
+}
+
+// StartController installs CRDs and starts a controller, unless the cluster is external.
+func (e *Environment) StartController(name string, crds [][]byte, register func(ctrl.Manager) error) error {
+	if e.Plane == nil {
+		return nil
+	}
+	if err := controlplane.InstallCRDs(e.ctx, e.Access, crds...); err != nil {
+		return err
+	}
+	m, err := setup.New(e.Access, ctrl.Options{Metrics: metricsserver.Options{BindAddress: "0"}})
+	if err != nil {
+		return err
+	}
+	if err := register(m); err != nil {
+		return err
+	}
+	e.Go("the "+name+" controller", m.Start)
+	return nil
+}
+
+// Stop stops all programs of the environment and the control plane, and removes their files.
+func (e *Environment) Stop() {
+	e.stop(nil)
+	e.running.Wait()
+	if e.Plane != nil {
+		e.Plane.Stop()
+	}
 }
 
 // Profiles returns the configuration of a scheduler with the profiles of the node scenarios.
@@ -98,7 +137,7 @@ func Profiles(loadArguments string, maxLoadAge time.Duration) string {
 
 // startScheduler writes the scheduler's configuration and starts it as the user
 // system:kube-scheduler.
-func (e *Environment) startScheduler(ctx context.Context, loadArguments string) error {
+func (e *Environment) startScheduler(loadArguments string) error {
 	kubeconfig := filepath.Join(e.Plane.Dir, "scheduler.kubeconfig")
 	if err := e.Plane.WriteKubeconfig(kubeconfig, "system:kube-scheduler"); err != nil {
 		return err
@@ -118,13 +157,13 @@ func (e *Environment) startScheduler(ctx context.Context, loadArguments string) 
 	opts.SecureServing.Listener = listener
 	opts.Authentication.RemoteKubeConfigFile, opts.Authorization.RemoteKubeConfigFile = kubeconfig, kubeconfig
 	started := make(chan struct{})
-	go func() {
-		e.schedulerExited <- command.Run(ctx, opts, func(*scheduler.Scheduler) { close(started) })
-	}()
+	e.Go("the scheduler", func(ctx context.Context) error {
+		return command.Run(ctx, opts, func(*scheduler.Scheduler) { close(started) })
+	})
 	select {
 	case <-started:
-	case err := <-e.schedulerExited:
-		return err
+	case <-e.ctx.Done():
+		return context.Cause(e.ctx)
 	}
 	e.Scheduler, err = config.Load(file) // with the defaults for the version that the scheduler emulates
 	return err
@@ -145,26 +184,5 @@ func (e *Environment) publishProfiles(ctx context.Context, profiles string) erro
 	return nil
 }
 
-// Stop stops the control plane and the scheduler and removes their files.
-func (e *Environment) Stop() {
-	e.stop()
-	if e.Plane == nil {
-		return
-	}
-	if e.Cluster != nil {
-		<-e.schedulerExited //nolint:errcheck // a receive from a channel of errors, not a call
-	}
-	e.Plane.Stop()
-}
-
 // SchedulerConfig returns the path of the scheduler's configuration.
 func (e *Environment) SchedulerConfig() string { return filepath.Join(e.Plane.Dir, "scheduler.yaml") }
-
-// NewManager returns a controller manager for the cluster. It does not serve metrics.
-func (e *Environment) NewManager() (ctrl.Manager, error) {
-	access, err := e.Plane.Config("plimsoll-controller", "system:masters")
-	if err != nil {
-		return nil, err
-	}
-	return setup.New(access, ctrl.Options{Metrics: metricsserver.Options{BindAddress: "0"}})
-}

@@ -1,18 +1,22 @@
 package kube
 
 import (
+	"context"
 	"errors"
 	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
@@ -68,4 +72,14 @@ func RequestsOf(rule rbacv1.PolicyRule, namespace string) (all []*authorizationv
 		}
 	}
 	return all
+}
+
+// Apply creates an object unless it exists, and writes its status, if it has one, as an agent does for its managed cluster. It refuses
+// unknown fields.
+func Apply(ctx context.Context, c client.Client, object *unstructured.Unstructured) error {
+	strict := client.WithFieldValidation(c, metav1.FieldValidationStrict)
+	if err := strict.Create(ctx, object.DeepCopy()); client.IgnoreAlreadyExists(err) != nil || object.Object["status"] == nil {
+		return client.IgnoreAlreadyExists(err)
+	}
+	return strict.Status().Patch(ctx, object.DeepCopy(), client.Merge)
 }

@@ -121,7 +121,7 @@ func (o *options) run(ctx context.Context, out, progress io.Writer) (err error) 
 	if err != nil {
 		return err
 	}
-	defer d.stop()
+	defer d.env.Stop()
 	url := "http://" + listener.Addr().String()
 	if !o.once {
 		node.Serve(ctx, listener, d.view)
@@ -134,7 +134,7 @@ func (o *options) run(ctx context.Context, out, progress io.Writer) (err error) 
 		printRow(out, "SCENARIO", "OUTCOME WITH PLIMSOLL (PODS: NODE BY DEFAULT -> WITH PLIMSOLL)")
 		report = func(name string, results []demo.Result) { printRow(out, name, summary(name, results)) }
 	}
-	results, err := d.run(ctx, o.scenarios, report)
+	results, err := d.run(d.env.Context(), o.scenarios, report)
 	switch {
 	case ctx.Err() != nil:
 		return errInterrupted

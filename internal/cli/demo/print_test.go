@@ -13,7 +13,7 @@ import (
 // first unexpected result.
 func TestSummary(t *testing.T) {
 	pod := func(profile, name, node string) demo.Result {
-		return demo.Result{Scenario: "limits", Profile: profile, Pod: name, Node: node, Want: "n2", OK: node != "bad"}
+		return demo.Result{Scenario: "limits", Profile: profile, Object: name, Got: node, Want: "n2", OK: node != "bad"}
 	}
 	const byDefault, ours = demo.DefaultProfile, "plimsoll-limits"
 	const limits = "the node whose limits fit better, not the one with fewer requests"
@@ -32,14 +32,14 @@ func TestSummary(t *testing.T) {
 		},
 		{slack.Scenario, "pods of a burst wait up to 3.14 s without slack, up to 0.03 s with slack", []demo.Result{
 			{Profile: slack.WithoutSlack, OK: true, Seconds: 3.14},
-			{Profile: slack.WithoutSlack, OK: true, Slack: &demo.SlackStep{}},
-			{Profile: slack.WithSlack, OK: true, Slack: &demo.SlackStep{}},
+			{Profile: slack.WithoutSlack, OK: true},
+			{Profile: slack.WithSlack, OK: true},
 			{Profile: slack.WithSlack, OK: true, Seconds: 0.02},
 			{Profile: slack.WithSlack, OK: true, Seconds: 0.03},
 		}},
 		{fleet.Scenario, "placements follow the resources of clusters, stay, or go where workloads fit, as configured " +
 			"(2 decisions, the slowest after 0.23 s)", []demo.Result{
-			{OK: true, Fleet: &demo.FleetStep{Seconds: 0.23}}, {OK: true, Fleet: &demo.FleetStep{}},
+			{OK: true, Seconds: 0.23}, {OK: true},
 		}},
 	} {
 		got := summary(tc.name, tc.results)

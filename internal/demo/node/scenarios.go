@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"fmt"
 	"slices"
-	"strings"
 
 	"sigs.k8s.io/yaml"
 
@@ -90,33 +89,12 @@ func Names() (names []string) {
 	return names
 }
 
-// Find returns the scenario of this name, and whether there is one.
-func Find(name string) (Scenario, bool) {
-	i := slices.Index(Names(), name)
-	if i < 0 {
-		return Scenario{}, false
-	}
-	return Scenarios[i], true
-}
-
-// playgroundPods returns the pods of the playground, with 24 jobs, in the order of their names: snapshots have pods that were created in
-// the same second in this order.
-func playgroundPods() []demo.Pod {
-	pods := slices.Clone(playground.Running)
-	for i := range 24 {
-		job := demo.Pod{Name: fmt.Sprintf("job-%02d", i+1), Node: fmt.Sprintf("large-%d", 1+i%2)}
-		job.Request, job.Limit, job.MemoryRequest, job.MemoryLimit = "1", "4", "1Gi", "1Gi"
-		pods = append(pods, job)
-	}
-	slices.SortFunc(pods, func(a, b demo.Pod) int { return strings.Compare(a.Name, b.Name) })
-	return pods
-}
+// Find returns the scenario of this name, which must be one of Names.
+func Find(name string) Scenario { return Scenarios[slices.Index(Names(), name)] }
 
 // Play adds the playground to the cluster.
 func (d *Demo) Play(ctx context.Context) error {
-	s := playground
-	s.Running = playgroundPods()
-	if _, err := d.run(ctx, s, s.Profile); err != nil {
+	if _, err := d.run(ctx, playground, playground.Profile); err != nil {
 		return fmt.Errorf("setting up the playground: %w", err)
 	}
 	return nil

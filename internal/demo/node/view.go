@@ -9,7 +9,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
@@ -23,34 +22,31 @@ import (
 // View returns the live page with the nodes, the pods without a node and the decisions.
 func (d *Demo) View(ctx context.Context) (Live, error) {
 	view := Live{Time: time.Now().Format(time.TimeOnly), Profiles: d.Profiles()}
-	nodes, bound, err := d.env.State(ctx)
-	if err != nil {
-		return view, err
-	}
-	waiting, err := d.env.Client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName="})
+	nodes, pods, err := d.env.State(ctx)
 	if err != nil {
 		return view, err
 	}
 	reading := d.load.Reading(ctx)
 	isFresh := time.Since(reading.Time) <= demo.MaxLoadAge
-	for _, node := range nodes {
+	for i := range nodes {
+		node := &nodes[i]
 		if demo.IsProbe(node.Name) {
 			continue
 		}
-		var pods []*v1.Pod
-		for _, pod := range bound {
-			if pod.Spec.NodeName == node.Name {
-				pods = append(pods, pod)
+		var bound []*v1.Pod
+		for k := range pods {
+			if pod := &pods[k]; pod.Spec.NodeName == node.Name && !resources.IsFinished(pod) {
+				bound = append(bound, pod)
 			}
 		}
 		var measured load.Node
 		if isFresh {
 			measured = reading.Nodes[node.Name]
 		}
-		view.Nodes = append(view.Nodes, viewNode(node, pods, measured))
+		view.Nodes = append(view.Nodes, viewNode(node, bound, measured))
 	}
-	for i := range waiting.Items {
-		if pod := &waiting.Items[i]; !demo.IsProbe(pod.Name) {
+	for i := range pods {
+		if pod := &pods[i]; pod.Spec.NodeName == "" && !demo.IsProbe(pod.Name) {
 			view.Pending = append(view.Pending, LivePending{Pod: podName(pod), Reason: pendingReason(pod, view.Profiles)})
 		}
 	}

@@ -77,8 +77,9 @@ func TestChartRunsTheScenarios(t *testing.T) {
 	}
 	configuration, err := config.Load(file)
 	must.Succeed(t, err)
-	env, err := demo.Attach(access, configuration)
+	env, err := demo.Attach(t.Context(), access, configuration)
 	must.Succeed(t, err)
+	defer env.Stop()
 
 	nodes := node.New(env, feed)
 	for _, s := range node.Scenarios {
@@ -91,9 +92,7 @@ func TestChartRunsTheScenarios(t *testing.T) {
 		}
 	}
 	t.Run(slackdemo.Scenario, func(t *testing.T) {
-		d := slackdemo.New(env)
-		defer d.Stop()
-		results, err := d.Run(t.Context(), func(text string) { t.Log(text) })
+		results, err := slackdemo.New(env).Run(t.Context(), func(text string) { t.Log(text) })
 		checkResults(t, results, err)
 		checkSlackSteps(t, results)
 	})
@@ -127,8 +126,8 @@ func checkPredictions(t *testing.T, results []demo.Result, decisions []node.Deci
 	t.Helper()
 	for i, decision := range decisions[:len(results)] {
 		r := results[len(results)-1-i]
-		if predicted := cmp.Or(decision.Scores.Selected, demo.Pending); r.Want != demo.Any && predicted != r.Node {
-			t.Errorf("%s: predicted %s, is on %s: %s", r.Pod, predicted, r.Node, decision.Scores.Reason(decision.Node))
+		if predicted := cmp.Or(decision.Scores.Selected, demo.Pending); r.Want != demo.Any && predicted != r.Got {
+			t.Errorf("%s: predicted %s, is on %s: %s", r.Object, predicted, r.Got, decision.Scores.Reason(decision.Node))
 		}
 	}
 }
@@ -139,16 +138,16 @@ func checkSlackSteps(t *testing.T, results []demo.Result) {
 	t.Helper()
 	var steps []string
 	for _, r := range results {
-		if s := r.Slack; s != nil {
-			steps = append(steps, fmt.Sprintf("%s of %s with %d placeholders on %d nodes", s.Available, s.Target, s.Placeholders, s.Nodes))
+		if strings.HasPrefix(r.Got, "target ") {
+			steps = append(steps, r.Got)
 		}
 	}
 	want := []string{
-		"0 of 0 with 0 placeholders on 2 nodes", // the web service
-		"0 of 0 with 0 placeholders on 3 nodes", // the burst without slack
-		"4 of 4 with 4 placeholders on 3 nodes", // the policy
-		"0 of 4 with 4 placeholders on 3 nodes", // the burst with slack
-		"4 of 4 with 4 placeholders on 4 nodes", // the slack is refilled
+		"target 0, available 0, 0 placeholders, 2 nodes", // the web service
+		"target 0, available 0, 0 placeholders, 3 nodes", // the burst without slack
+		"target 4, available 4, 4 placeholders, 3 nodes", // the policy
+		"target 4, available 0, 4 placeholders, 3 nodes", // the burst with slack
+		"target 4, available 4, 4 placeholders, 4 nodes", // the slack is refilled
 	}
 	if !slices.Equal(steps, want) {
 		t.Errorf("steps %q, want %q", steps, want)
@@ -161,8 +160,8 @@ func checkDecisionTimes(t *testing.T, results []demo.Result) {
 	t.Helper()
 	var times []float64
 	for _, r := range results {
-		if r.Fleet.Seconds > 0 {
-			times = append(times, r.Fleet.Seconds)
+		if r.Seconds > 0 {
+			times = append(times, r.Seconds)
 		}
 	}
 	slices.Sort(times)

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -104,16 +103,7 @@ func Example(t *testing.T, file string) (objects []*unstructured.Unstructured) {
 func (c *Cluster) Apply(t *testing.T, objects ...*unstructured.Unstructured) {
 	t.Helper()
 	for _, object := range objects {
-		object = object.DeepCopy()
-		status := object.Object["status"]
-		delete(object.Object, "status")
-		err := c.Client.Create(t.Context(), object, client.FieldValidation(metav1.FieldValidationStrict))
-		if err != nil && !apierrors.IsAlreadyExists(err) {
-			t.Fatal(err)
-		}
-		if status != nil {
-			c.Patch(t, object, map[string]any{"status": status}, "status")
-		}
+		must.Succeed(t, kube.Apply(t.Context(), c.Client, object))
 	}
 }
 
