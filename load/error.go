@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"time"
 )
 
@@ -61,6 +62,11 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return e.Err.Error() }
 
+// Errorf returns an error with a reason. Its cause is formatted as by fmt.Errorf.
+func Errorf(reason Reason, format string, args ...any) *Error {
+	return &Error{Reason: reason, Err: fmt.Errorf(format, args...)}
+}
+
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
@@ -77,7 +83,7 @@ func ReasonOf(err error) Reason {
 	switch {
 	case errors.As(err, &typed):
 		return typed.Reason
-	case errors.As(err, &unverified), errors.As(err, &invalid), errors.As(err, &header):
+	case errors.As(err, &unverified), errors.As(err, &invalid), errors.As(err, &header), errors.Is(err, http.ErrSchemeMismatch):
 		return Untrusted
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return Timeout

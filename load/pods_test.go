@@ -115,22 +115,3 @@ func TestPodStoreRunRejectsOldReadings(t *testing.T) {
 		t.Errorf("error %v, want a reading that is too old", err)
 	}
 }
-
-// BenchmarkPodStore measures Fresh, which a plugin calls once per pod, and the storage of a reading.
-func BenchmarkPodStore(b *testing.B) {
-	store := NewPodStore(time.Hour, nil)
-	reading := PodReading{Time: time.Now(), Pods: make([]PodUsage, 150_000)}
-	must.Succeed(b, store.Put(reading))
-	b.Run("Fresh", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			store.Fresh()
-		}
-	})
-	b.Run("Put", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			must.Succeed(b, store.Put(reading))
-		}
-	})
-}

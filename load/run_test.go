@@ -169,17 +169,6 @@ func TestRunCanceledDuringRead(t *testing.T) {
 	equal(t, "reports", run(t, s, time.Second, time.Second, nil), nil)
 }
 
-func TestRunWithCanceledContext(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	store := NewStore(time.Hour, nil)
-	s := source(func(ctx context.Context) (Reading, error) { return Reading{}, ctx.Err() })
-	store.Run(ctx, s, time.Second, func(state State) { t.Errorf("reported %v", state) })
-	if store.Fresh() != nil {
-		t.Error("the store has a reading")
-	}
-}
-
 // TestRunReportsAReadingThatIsTooOld checks that a reading that is never updated is reported when it exceeds
 // the maximum age.
 func TestRunReportsAReadingThatIsTooOld(t *testing.T) {

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"maps"
 	"math"
 	"time"
 )
@@ -93,11 +94,7 @@ func (w *SampleWindow) DropAfter(latest time.Time) {
 
 // Retain removes the nodes for which keep returns false.
 func (w *SampleWindow) Retain(keep func(node string) bool) {
-	for node := range w.nodes {
-		if !keep(node) {
-			delete(w.nodes, node)
-		}
-	}
+	maps.DeleteFunc(w.nodes, func(node string, _ *history) bool { return !keep(node) })
 }
 
 // Newest returns the time of the newest sample of a node, zero if there is none.

@@ -29,7 +29,7 @@ func validateLoadSource(watcherAddress string, provider metricprovider.Config, p
 	}
 	path = field.NewPath("metricProvider")
 	if watcherAddress != "" {
-		example := metricprovider.ExampleAddress(metricprovider.Service)
+		example := metricprovider.ExampleAddresses[metricprovider.Service]
 		errs = append(errs, validateURL(field.NewPath("watcherAddress"), watcherAddress, example)...)
 		if provider != (metricprovider.Config{}) {
 			errs = append(errs, field.Forbidden(path, "must not be set together with watcherAddress"))
@@ -41,7 +41,7 @@ func validateLoadSource(watcherAddress string, provider metricprovider.Config, p
 // validateProvider validates a metric provider, which must be of one of the types.
 func validateProvider(path *field.Path, p metricprovider.Config, types []string) field.ErrorList {
 	var errs field.ErrorList
-	example := metricprovider.ExampleAddress(p.Type)
+	example := metricprovider.ExampleAddresses[p.Type]
 	switch {
 	case p == metricprovider.Config{}:
 		return nil

@@ -43,22 +43,18 @@ var Types = []string{Prometheus, MetricsServer, SignalFx, Service, File}
 // PodTypes are the types of metric provider that provide the usage of pods, in the order of the documentation.
 var PodTypes = []string{Prometheus, MetricsServer}
 
-// exampleAddresses are valid addresses of the types that are HTTP servers.
-var exampleAddresses = map[string]string{
+// ExampleAddresses are valid addresses of the types that are HTTP servers.
+var ExampleAddresses = map[string]string{
 	Prometheus: "http://prometheus.monitoring:9090",
 	SignalFx:   "https://api.us1.signalfx.com",
 	Service:    "http://load-watcher.kube-system:2020",
 }
 
-// ExampleAddress returns a valid address of an HTTP server of the type, empty if the type is not
-// an HTTP server.
-func ExampleAddress(providerType string) string { return exampleAddresses[providerType] }
-
 // URLProblem returns what is wrong with the URL of an HTTP server, empty if it can be its address.
 func URLProblem(u *url.URL, example string) string {
 	_, err := strconv.ParseUint(cmp.Or(u.Port(), "80"), 10, 16)
 	switch {
-	case (u.Scheme != "http" && u.Scheme != "https") || u.Host == "":
+	case u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.RawQuery != "", u.Fragment != "":
 		return "must be a URL like " + example
 	case err != nil:
 		return "must be a URL like " + example + ", with a port up to 65535"
@@ -71,7 +67,7 @@ type Config struct {
 	// Type is one of Types.
 	Type string `json:"type,omitempty" flag:"provider" types:"Prometheus,KubernetesMetricsServer,SignalFx,Service,File" pods:"Prometheus,KubernetesMetricsServer" usage:"where load is read from: Prometheus, KubernetesMetricsServer, SignalFx, Service, File"`
 	// Address is the URL of the server, or the path of a File.
-	Address string `json:"address,omitempty" flag:"address" types:"Prometheus,SignalFx,Service,File" pods:"Prometheus" usage:"URL of the provider, or path of a File"`
+	Address string `json:"address,omitempty" flag:"address" types:"Prometheus,SignalFx,Service,File" pods:"Prometheus" usage:"URL of the server, or path of a File"`
 	// Token is the bearer token. Prefer TokenFile, which keeps the token out of the configuration.
 	Token string `json:"token,omitempty" types:"Prometheus,SignalFx,Service" pods:"Prometheus"`
 	// TokenFile is a file with the token, read for every request.

@@ -6,6 +6,7 @@ package endpoint
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -41,77 +42,13 @@ type Options struct {
 	ResponseTimeout time.Duration
 }
 
-// Endpoint is a client for one server.
+// Endpoint is a client for one server, and the http.RoundTripper of its Client: it adds credentials to requests and checks responses.
 type Endpoint struct {
 	// URL is the URL of the server, without user and password.
-	URL    *url.URL
-	client *http.Client
-}
+	URL *url.URL
+	// Client sends requests through the endpoint.
+	Client *http.Client
 
-// connectTimeout is the longest time to establish a connection and, by default, from a request to the first byte of
-// its response.
-const connectTimeout = 10 * time.Second
-
-// New returns the endpoint of a configuration. Files are read when they are needed: they need not exist
-// yet.
-func New(config metricprovider.Config, options Options) (*Endpoint, error) {
-	example := metricprovider.ExampleAddress(options.Type)
-	if config.Address == "" {
-		return nil, fmt.Errorf("address: required: must be a URL like %s", example)
-	}
-	u, err := url.Parse(config.Address)
-	if err != nil {
-		if parse, ok := errors.AsType[*url.Error](err); ok {
-			err = parse.Err // without the address, which may contain a password
-		}
-		if strings.HasPrefix(err.Error(), "first path segment") {
-			return nil, fmt.Errorf("address: has no http:// or https://: must be a URL like %s", example)
-		}
-		return nil, fmt.Errorf("address: invalid URL: %w; must be a URL like %s", err, example)
-	}
-	if problem := metricprovider.URLProblem(u, example); problem != "" {
-		return nil, fmt.Errorf("address %q: %s", u.Redacted(), problem)
-	} else if u.RawQuery != "" || u.Fragment != "" {
-		return nil, fmt.Errorf("address %q: must be a URL like %s", u.Redacted(), example)
-	}
-	if config.Token != "" && config.TokenFile != "" {
-		return nil, errors.New("token: not allowed together with tokenFile")
-	}
-	if (config.CertFile == "") != (config.KeyFile == "") {
-		return nil, errors.New("certFile, keyFile: must be set together")
-	}
-	g := &guard{config: config, options: options, user: u.User}
-	public := *u
-	public.User = nil
-	return &Endpoint{URL: &public, client: &http.Client{Transport: g, CheckRedirect: checkRedirect}}, nil
-}
-
-// Client returns the HTTP client.
-func (e *Endpoint) Client() *http.Client { return e.client }
-
-// Do sends a request. An *load.Error is returned without the URL that http.Client adds, because callers
-// add the address of the source.
-func (e *Endpoint) Do(request *http.Request) (*http.Response, error) {
-	response, err := e.client.Do(request)
-	if loadErr, ok := errors.AsType[*load.Error](err); ok {
-		return nil, loadErr
-	}
-	return response, err
-}
-
-// checkRedirect returns an error for redirects to another scheme or host, and for more than three.
-func checkRedirect(r *http.Request, via []*http.Request) error {
-	switch first := via[0].URL; {
-	case r.URL.Host != first.Host || r.URL.Scheme != first.Scheme:
-		return &load.Error{Reason: load.Redirected, Err: fmt.Errorf("redirect to another server: %s://%s", r.URL.Scheme, r.URL.Host)}
-	case len(via) > 3:
-		return &load.Error{Reason: load.Redirected, Err: errors.New("too many redirects")}
-	}
-	return nil
-}
-
-// guard is an http.RoundTripper that adds credentials to requests and checks responses.
-type guard struct {
 	config  metricprovider.Config
 	options Options
 	user    *url.Userinfo
@@ -121,158 +58,211 @@ type guard struct {
 	roots     []byte
 }
 
+// connectTimeout is the longest time to establish a connection and, by default, from a request to the first byte of
+// its response.
+const connectTimeout = 10 * time.Second
+
+// New returns the endpoint of a configuration. Files are read when they are needed: they need not exist
+// yet.
+func New(config metricprovider.Config, options Options) (*Endpoint, error) {
+	example, problem := metricprovider.ExampleAddresses[options.Type], ""
+	u, err := url.Parse(config.Address)
+	if parse, ok := errors.AsType[*url.Error](err); ok {
+		err = parse.Err // without the address, which may contain a password
+	} else {
+		problem = metricprovider.URLProblem(u, example)
+	}
+	switch {
+	case config.Address == "":
+		return nil, fmt.Errorf("address: required: must be a URL like %s", example)
+	case err != nil:
+		return nil, fmt.Errorf("address: invalid URL: %w; must be a URL like %s", err, example)
+	case problem != "":
+		return nil, fmt.Errorf("address %q: %s", u.Redacted(), problem)
+	case config.Token != "" && config.TokenFile != "":
+		return nil, errors.New("token: not allowed together with tokenFile")
+	case (config.CertFile == "") != (config.KeyFile == ""):
+		return nil, errors.New("certFile, keyFile: must be set together")
+	}
+	e := &Endpoint{URL: u, config: config, options: options, user: u.User}
+	u.User = nil
+	e.Client = &http.Client{Transport: e, CheckRedirect: checkRedirect}
+	return e, nil
+}
+
+// Get requests a URL with headers. A status other than 200 and 304 is an error. Errors do not have the URL, because callers add the
+// address of the source.
+func (e *Endpoint) Get(ctx context.Context, address string, headers http.Header) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header = headers
+	response, err := e.Client.Do(request)
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		return nil, failed.Err
+	}
+	if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusNotModified {
+		return nil, statusError(response, load.Invalid)
+	}
+	return response, nil
+}
+
+// checkRedirect returns an error for redirects to another scheme or host, and for more than three.
+func checkRedirect(r *http.Request, via []*http.Request) error {
+	switch first := via[0].URL; {
+	case r.URL.Host != first.Host || r.URL.Scheme != first.Scheme:
+		return load.Errorf(load.Redirected, "redirect to another server: %s://%s", r.URL.Scheme, r.URL.Host)
+	case len(via) > 3:
+		return load.Errorf(load.Redirected, "too many redirects")
+	}
+	return nil
+}
+
 // RoundTrip implements http.RoundTripper.
-func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
-	transport, err := g.current()
+func (e *Endpoint) RoundTrip(request *http.Request) (*http.Response, error) {
+	transport, err := e.current()
 	if err != nil {
 		return nil, &load.Error{Reason: load.Untrusted, Err: err}
 	}
 	request = request.Clone(request.Context())
-	if err := g.authorize(request); err != nil {
+	if err := e.authorize(request); err != nil {
 		return nil, &load.Error{Reason: load.Denied, Err: err}
 	}
 	response, err := transport.RoundTrip(request)
 	if err != nil {
 		return nil, err
 	}
-	if err := statusError(response); err != nil {
-		response.Body.Close()
-		return nil, err
+	if reason := refusal(response); reason != "" {
+		return nil, statusError(response, reason)
 	}
-	response.Body = &boundedBody{body: response.Body, left: g.options.MaxBytes, limit: g.options.MaxBytes, values: g.options.MaxValues}
+	response.Body = &boundedBody{ReadCloser: response.Body, options: &e.options}
 	return response, nil
 }
 
-// CloseIdleConnections closes idle connections.
-func (g *guard) CloseIdleConnections() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.transport != nil {
-		g.transport.CloseIdleConnections()
-	}
-}
-
 // current returns the transport, a new transport if the certificate authorities changed.
-func (g *guard) current() (*http.Transport, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+func (e *Endpoint) current() (*http.Transport, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	var roots []byte
-	if g.config.CAFile != "" {
+	if e.config.CAFile != "" {
 		var err error
-		if roots, err = os.ReadFile(g.config.CAFile); err != nil {
+		if roots, err = os.ReadFile(e.config.CAFile); err != nil {
 			return nil, fmt.Errorf("caFile: %w", err)
 		}
 	}
-	if g.transport != nil && bytes.Equal(roots, g.roots) {
-		return g.transport, nil
+	if e.transport != nil && bytes.Equal(roots, e.roots) {
+		return e.transport, nil
 	}
-	tlsConfig := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: g.config.InsecureSkipVerify} //nolint:gosec // as configured
+	tlsConfig := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: e.config.InsecureSkipVerify} //nolint:gosec // as configured
 	if roots != nil {
 		tlsConfig.RootCAs = x509.NewCertPool()
 		if !tlsConfig.RootCAs.AppendCertsFromPEM(roots) {
-			return nil, fmt.Errorf("caFile: %s has no PEM certificate", g.config.CAFile)
+			return nil, fmt.Errorf("caFile: %s has no PEM certificate", e.config.CAFile)
 		}
 	}
-	if g.config.CertFile != "" {
+	if e.config.CertFile != "" {
 		tlsConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			pair, err := tls.LoadX509KeyPair(g.config.CertFile, g.config.KeyFile)
+			pair, err := tls.LoadX509KeyPair(e.config.CertFile, e.config.KeyFile)
 			if err != nil {
 				return nil, fmt.Errorf("certFile, keyFile: %w", err)
 			}
 			return &pair, nil
 		}
 	}
-	if g.transport != nil {
-		g.transport.CloseIdleConnections()
+	if e.transport != nil {
+		e.transport.CloseIdleConnections()
 	}
 	dialer := &net.Dialer{Timeout: connectTimeout}
-	g.roots = roots
-	g.transport = &http.Transport{
+	e.roots = roots
+	e.transport = &http.Transport{
 		Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, TLSClientConfig: tlsConfig, ForceAttemptHTTP2: true,
 		TLSHandshakeTimeout: connectTimeout, IdleConnTimeout: time.Minute,
-		ResponseHeaderTimeout: cmp.Or(g.options.ResponseTimeout, connectTimeout),
+		ResponseHeaderTimeout: cmp.Or(e.options.ResponseTimeout, connectTimeout),
 		MaxIdleConnsPerHost:   4, MaxResponseHeaderBytes: 1 << 20,
 	}
-	return g.transport, nil
+	return e.transport, nil
 }
 
 // maxHeaders is the largest size of a file of headers.
 const maxHeaders = 64 << 10
 
-// addHeaders adds the headers of a file to a request. Errors have no values, which can be secrets.
-func addHeaders(request *http.Request, path string) error {
+// addHeaders adds the headers of a file. Errors have no values, which can be secrets.
+func addHeaders(headers http.Header, path string) error {
 	raw, err := os.ReadFile(path)
-	if err == nil && len(raw) > maxHeaders {
-		err = fmt.Errorf("%s exceeds %d KiB", path, maxHeaders>>10)
-	}
 	if err != nil {
 		return fmt.Errorf("headersFile: %w", err)
 	}
-	number := 0
-	for line := range strings.Lines(string(raw)) {
-		number++
-		if line = strings.TrimSpace(line); line == "" {
-			continue
-		}
-		name, value, found := strings.Cut(line, ":")
+	if len(raw) > maxHeaders {
+		return fmt.Errorf("headersFile: %s exceeds %d KiB", path, maxHeaders>>10)
+	}
+	for i, line := range strings.Split(string(raw), "\n") {
+		name, value, found := strings.Cut(strings.TrimSpace(line), ":")
 		value = strings.TrimSpace(value)
-		if !found || !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) || value == "" {
-			return fmt.Errorf("headersFile: %s, line %d: must be a header such as X-Scope-OrgID: team", path, number)
+		switch {
+		case name == "" && !found: // an empty line
+		case value == "" || !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value):
+			return fmt.Errorf("headersFile: %s, line %d: must be a header such as X-Scope-OrgID: team", path, i+1)
+		default:
+			headers.Set(name, value)
 		}
-		request.Header.Set(name, value)
 	}
 	return nil
 }
 
 // authorize adds the headers of the configuration and the credentials to a request.
-func (g *guard) authorize(request *http.Request) error {
-	if g.config.HeadersFile != "" {
-		if err := addHeaders(request, g.config.HeadersFile); err != nil {
+func (e *Endpoint) authorize(request *http.Request) error {
+	if e.config.HeadersFile != "" {
+		if err := addHeaders(request.Header, e.config.HeadersFile); err != nil {
 			return err
 		}
 	}
-	token := g.config.Token
-	if g.config.TokenFile != "" {
-		raw, err := os.ReadFile(g.config.TokenFile)
+	token := e.config.Token
+	if e.config.TokenFile != "" {
+		raw, err := os.ReadFile(e.config.TokenFile)
 		if err != nil {
 			return fmt.Errorf("tokenFile: %w", err)
 		}
 		token = strings.TrimSpace(string(raw))
 		if token == "" {
-			return fmt.Errorf("tokenFile: %s is empty", g.config.TokenFile)
+			return fmt.Errorf("tokenFile: %s is empty", e.config.TokenFile)
 		}
 	}
 	switch {
 	case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r == 0x7f }):
 		return errors.New("the token contains spaces or control characters")
-	case token != "" && g.options.TokenHeader != "":
-		request.Header.Set(g.options.TokenHeader, token)
+	case token != "" && e.options.TokenHeader != "":
+		request.Header.Set(e.options.TokenHeader, token)
 	case token != "":
 		request.Header.Set("Authorization", "Bearer "+token)
-	case g.user != nil:
-		password, _ := g.user.Password()
-		request.SetBasicAuth(g.user.Username(), password)
+	case e.user != nil:
+		password, _ := e.user.Password()
+		request.SetBasicAuth(e.user.Username(), password)
 	}
 	return nil
 }
 
-// statusError returns the error for the status of a response, nil if the caller handles the status.
-func statusError(response *http.Response) error {
-	var reason load.Reason
+// refusal returns the kind of failure that a status means, empty if the caller handles the status.
+func refusal(response *http.Response) load.Reason {
 	switch code := response.StatusCode; {
 	case code == http.StatusUnauthorized, code == http.StatusForbidden && response.Request.Method == http.MethodGet:
 		// After a forbidden POST, the Prometheus client tries GET.
-		reason = load.Denied
+		return load.Denied
 	case code == http.StatusTooManyRequests, code == http.StatusServiceUnavailable && response.Header.Get("Retry-After") != "":
-		reason = load.Throttled
+		return load.Throttled
 	case code >= 500:
-		reason = load.ServerError
-	default:
-		return nil
+		return load.ServerError
 	}
+	return ""
+}
+
+// statusError closes a response and returns its status and the beginning of its body as an error.
+func statusError(response *http.Response, reason load.Reason) error {
+	defer response.Body.Close()
 	body, _ := io.ReadAll(io.LimitReader(response.Body, 200))
-	err := fmt.Errorf("status %s: %s", response.Status, strings.TrimSpace(string(body)))
-	return &load.Error{Reason: reason, RetryAfter: retryAfter(response.Header.Get("Retry-After"), time.Now()), Err: err}
+	err := load.Errorf(reason, "status %s: %s", response.Status, strings.TrimSpace(string(body)))
+	err.RetryAfter = retryAfter(response.Header.Get("Retry-After"), time.Now())
+	return err
 }
 
 // retryAfter returns the wait that a Retry-After header requests, in seconds or as a date; 0 if it is
@@ -287,37 +277,26 @@ func retryAfter(header string, now time.Time) time.Duration {
 	return 0
 }
 
-// boundedBody is a response body that returns an error beyond its limit.
+// boundedBody is a response body that returns an error beyond the limits of the options.
 type boundedBody struct {
-	body        io.ReadCloser
-	left, limit int64
-	// values is the largest number of JSON values, not limited if 0; found is their number so far.
-	values, found int64
+	io.ReadCloser
+	options *Options
+	// bytes and values have been read.
+	bytes, values int64
 }
 
 // Read implements io.Reader.
 func (b *boundedBody) Read(p []byte) (int, error) {
-	if int64(len(p)) > b.left+1 {
-		p = p[:b.left+1]
+	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.options.MaxBytes-b.bytes+1)])
+	b.bytes += int64(n)
+	for _, mark := range []byte(",{[") {
+		b.values += int64(bytes.Count(p[:n], []byte{mark}))
 	}
-	n, err := b.body.Read(p)
-	if int64(n) > b.left {
-		return 0, &load.Error{Reason: load.TooLarge, Err: fmt.Errorf("response is larger than %d MiB", b.limit>>20)}
-	}
-	b.left -= int64(n)
-	if b.values == 0 {
-		return n, err
-	}
-	for _, c := range p[:n] {
-		if c == ',' || c == '{' || c == '[' {
-			b.found++
-		}
-	}
-	if b.found > b.values {
-		return 0, &load.Error{Reason: load.TooLarge, Err: fmt.Errorf("response has more than %d values", b.values)}
+	switch limits := b.options; {
+	case b.bytes > limits.MaxBytes:
+		return 0, load.Errorf(load.TooLarge, "response is larger than %d MiB", limits.MaxBytes>>20)
+	case limits.MaxValues > 0 && b.values > limits.MaxValues:
+		return 0, load.Errorf(load.TooLarge, "response has more than %d values", limits.MaxValues)
 	}
 	return n, err
 }
-
-// Close implements io.Closer.
-func (b *boundedBody) Close() error { return b.body.Close() }

@@ -23,6 +23,9 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
+
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
@@ -37,15 +40,12 @@ func get(t *testing.T, config metricprovider.Config) (string, error) {
 	t.Helper()
 	e, err := New(config, testOptions)
 	must.Succeed(t, err)
-	defer e.Client().CloseIdleConnections()
 	return ask(t, e)
 }
 
 func ask(t *testing.T, e *Endpoint) (string, error) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, e.URL.String(), nil)
-	must.Succeed(t, err)
-	response, err := e.Do(request)
+	response, err := e.Get(t.Context(), e.URL.String(), nil)
 	if err != nil {
 		return "", err
 	}
@@ -140,7 +140,6 @@ func TestCredentials(t *testing.T) {
 		options.TokenHeader = "X-Token"
 		e, err := New(metricprovider.Config{Address: server.URL, Token: "abc"}, options)
 		must.Succeed(t, err)
-		defer e.Client().CloseIdleConnections()
 		if got, err := ask(t, e); err != nil || !strings.Contains(got, "|abc|") {
 			t.Errorf("%q, %v; want %q", got, err, "|abc|")
 		}
@@ -153,7 +152,6 @@ func TestTokenIsRotated(t *testing.T) {
 	path := write(t, "old")
 	e, err := New(metricprovider.Config{Address: server.URL, TokenFile: path}, testOptions)
 	must.Succeed(t, err)
-	defer e.Client().CloseIdleConnections()
 	for _, token := range []string{"old", "new"} {
 		must.Succeed(t, os.WriteFile(path, []byte(token), 0o600))
 		if got, err := ask(t, e); err != nil || got != "Bearer "+token {
@@ -201,6 +199,7 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
+// TestStatusErrors checks the reasons and the waits of statuses, and that errors quote the first 200 bytes of a response.
 func TestStatusErrors(t *testing.T) {
 	soon := time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)
 	for name, tc := range map[string]struct {
@@ -220,15 +219,17 @@ func TestStatusErrors(t *testing.T) {
 		"unavailable, retry":  {503, "120", load.Throttled, 2 * time.Minute},
 		"unavailable":         {503, "", load.ServerError, 0},
 		"internal error":      {500, "", load.ServerError, 0},
+		"not found":           {404, "", load.Invalid, 0},
+		"created":             {201, "", load.Invalid, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Retry-After", tc.retryAfter)
-				http.Error(w, "so it is", tc.status)
+				http.Error(w, strings.Repeat("a", 300), tc.status)
 			})
 			_, err := get(t, metricprovider.Config{Address: server.URL})
 			var refused *load.Error
-			if !errors.As(err, &refused) || refused.Reason != tc.want || !strings.HasSuffix(err.Error(), ": so it is") {
+			if !errors.As(err, &refused) || refused.Reason != tc.want || !strings.HasSuffix(err.Error(), ": "+strings.Repeat("a", 200)) {
 				t.Fatalf("%v (%s), want %s", err, load.ReasonOf(err), tc.want)
 			}
 			if d := tc.wantAfter - refused.RetryAfter; d < 0 || d > 10*time.Second {
@@ -292,15 +293,11 @@ func newAuthority(t *testing.T) *authority {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	must.Succeed(t, err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-24 * time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign,
-	}
-	raw, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	ca, err := cert.NewSelfSignedCACert(cert.Config{CommonName: "test"}, key)
 	must.Succeed(t, err)
-	cert, err := x509.ParseCertificate(raw)
+	raw, err := cert.EncodeCertificates(ca)
 	must.Succeed(t, err)
-	return &authority{cert, key, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}))}
+	return &authority{ca, key, string(raw)}
 }
 
 // issue returns a certificate that expires at the given time, and its files.
@@ -309,18 +306,14 @@ func (a *authority) issue(t *testing.T, until time.Time) (pair tls.Certificate, 
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	must.Succeed(t, err)
 	raw, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
-		SerialNumber: big.NewInt(2),
-		Subject:      pkix.Name{CommonName: "me"},
-		NotBefore:    until.Add(-time.Hour),
-		NotAfter:     until,
-		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
-		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "me"}, NotBefore: until.Add(-time.Hour), NotAfter: until,
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}, a.cert, key.Public(), a.key)
 	must.Succeed(t, err)
-	rawKey, err := x509.MarshalPKCS8PrivateKey(key)
+	certPEM := pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: raw})
+	keyPEM, err := keyutil.MarshalPrivateKeyToPEM(key)
 	must.Succeed(t, err)
-	certPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})
-	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: rawKey})
 	pair, err = tls.X509KeyPair(certPEM, keyPEM)
 	must.Succeed(t, err)
 	return pair, write(t, string(certPEM)), write(t, string(keyPEM))
@@ -334,7 +327,7 @@ func TestCertificates(t *testing.T) {
 	_, unknownCert, unknownKey := theirs.issue(t, time.Now().Add(time.Hour))
 	clients := x509.NewCertPool()
 	clients.AddCert(ours.cert)
-	start := func(cert tls.Certificate, clientAuth tls.ClientAuthType) string {
+	start := func(pair tls.Certificate, clientAuth tls.ClientAuthType) string {
 		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprint(w, "in", r.Header.Get("Authorization"))
 			if len(r.TLS.PeerCertificates) > 0 {
@@ -342,7 +335,7 @@ func TestCertificates(t *testing.T) {
 			}
 		}))
 		server.Config.ErrorLog = log.New(io.Discard, "", 0)
-		server.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, ClientAuth: clientAuth, ClientCAs: clients}
+		server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: clientAuth, ClientCAs: clients}
 		server.StartTLS()
 		t.Cleanup(server.Close)
 		return server.URL
@@ -379,7 +372,7 @@ func TestCertificates(t *testing.T) {
 		"missing CA file":               {metricprovider.Config{Address: open, CAFile: "/nowhere"}, "", "caFile: open /nowhere"},
 		"CA file without a certificate": {metricprovider.Config{Address: open, CAFile: write(t, "nothing")}, "", "has no PEM certificate"},
 		"plain HTTP to a server with TLS": {
-			metricprovider.Config{Address: strings.Replace(open, "https", "http", 1)}, "HTTP request to an HTTPS server", "",
+			metricprovider.Config{Address: strings.Replace(open, "https", "http", 1)}, "", "HTTP request to an HTTPS server",
 		},
 		"TLS to a server with plain HTTP": {
 			metricprovider.Config{Address: strings.Replace(serve(t, func(http.ResponseWriter, *http.Request) {}).URL, "http", "https", 1)},
@@ -402,7 +395,6 @@ func TestCertificates(t *testing.T) {
 		path := write(t, theirs.pem)
 		e, err := New(metricprovider.Config{Address: open, CAFile: path}, testOptions)
 		must.Succeed(t, err)
-		defer e.Client().CloseIdleConnections()
 		if _, err := ask(t, e); err == nil {
 			t.Error("an unknown authority is trusted")
 		}

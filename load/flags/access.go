@@ -25,12 +25,12 @@ import (
 // pod. Nodes are watched until ctx is done.
 func (f *Flags) Access(ctx context.Context) (provider.Cluster, error) {
 	if err := provider.Validate(f.config); err != nil { // before a missing kubeconfig
-		return provider.Cluster{}, errors.New(f.flagNames(err.Error()))
+		return provider.Cluster{}, f.withFlagNames(err)
 	}
 	switch f.config.Type {
 	case metricprovider.MetricsServer:
 	case metricprovider.Prometheus, metricprovider.SignalFx:
-		if !f.access.Given() && !inCluster() {
+		if _, err := rest.InClusterConfig(); err != nil && !f.access.Given() {
 			return provider.Cluster{}, nil
 		}
 	default:
@@ -72,12 +72,6 @@ func (f *Flags) Explain(err error) error { return f.access.Explain(err) }
 
 // Namespace returns the namespace of the context, "default" if it has none.
 func (f *Flags) Namespace() (string, error) { return f.access.Namespace() }
-
-// inCluster reports whether the process runs in a pod with access to the API server.
-func inCluster() bool {
-	_, err := rest.InClusterConfig()
-	return err == nil
-}
 
 // syncTimeout is the longest wait for the first list of nodes.
 const syncTimeout = 5 * time.Second

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -39,15 +40,13 @@ func (f *Flags) Add(cmd *cobra.Command) {
 // AddShort adds only --provider and --address, and --load-source for a file with all fields, to a command, with --kubeconfig and --context.
 func (f *Flags) AddShort(cmd *cobra.Command) {
 	f.config.Type = metricprovider.MetricsServer
+	f.add(cmd, "provider", "address")
 	flags := cmd.Flags()
-	flags.StringVar(&f.config.Type, "provider", f.config.Type, "where load is read from: "+strings.Join(metricprovider.Types, ", "))
-	flags.StringVar(&f.config.Address, "address", "", "URL of the server, or path of a File")
 	flags.StringVar(&f.file, "load-source", "",
 		"file with the source of load: type, address, credentials and all other fields of a metricProvider")
 	_ = cmd.MarkFlagFilename("load-source", "yaml", "yml", "json")
 	cmd.MarkFlagsMutuallyExclusive("load-source", "provider")
 	cmd.MarkFlagsMutuallyExclusive("load-source", "address")
-	_ = cmd.RegisterFlagCompletionFunc("provider", cobra.FixedCompletions(metricprovider.Types, cobra.ShellCompDirectiveNoFileComp))
 	f.access.AddFlags(cmd, "cluster")
 	flags.SortFlags = false
 }
@@ -97,10 +96,11 @@ func (f *Flags) Chosen() bool { return f.config != metricprovider.Config{} }
 // Use replaces the source of the flags, for example by the source in a scheduler configuration.
 func (f *Flags) Use(config metricprovider.Config) { f.config = config }
 
-func (f *Flags) add(cmd *cobra.Command) {
+// add adds the flags of all fields, or of some.
+func (f *Flags) add(cmd *cobra.Command, some ...string) {
 	flags := cmd.Flags()
 	for _, field := range metricprovider.Fields {
-		if field.Flag == "" {
+		if field.Flag == "" || len(some) > 0 && !slices.Contains(some, field.Flag) {
 			continue
 		}
 		name := f.prefix + field.Flag
@@ -123,19 +123,13 @@ func (f *Flags) add(cmd *cobra.Command) {
 // Source returns the source that the flags select. Its errors name flags.
 func (f *Flags) Source(access provider.Cluster) (load.Source, error) {
 	source, err := provider.New(f.config, access)
-	if err != nil {
-		return nil, errors.New(f.flagNames(err.Error()))
-	}
-	return source, nil
+	return source, f.withFlagNames(err)
 }
 
 // Validate returns an error for flags that select no valid source. It needs no access to a cluster.
 func (f *Flags) Validate() error {
 	if f.config.Type == metricprovider.MetricsServer { // which needs access
-		if err := provider.Validate(f.config); err != nil {
-			return errors.New(f.flagNames(err.Error()))
-		}
-		return nil
+		return f.withFlagNames(provider.Validate(f.config))
 	}
 	_, err := f.Source(provider.Cluster{})
 	return err
@@ -144,33 +138,33 @@ func (f *Flags) Validate() error {
 // Pods returns the source of the usage of pods that the flags select. Its errors name flags.
 func (f *Flags) Pods(access provider.Cluster) (load.PodSource, error) {
 	source, err := provider.NewPods(f.config, access)
-	if err != nil {
-		return nil, errors.New(f.flagNames(err.Error()))
-	}
-	return source, nil
+	return source, f.withFlagNames(err)
 }
 
-// flagNames returns an error text with names of fields replaced by names of flags. A name of one word,
+// withFlagNames returns an error with names of fields replaced by names of flags, nil for none. A name of one word,
 // which is the same for both, is replaced at the beginning only.
-func (f *Flags) flagNames(text string) string {
-	if f.file != "" {
-		return "--load-source: " + f.file + ": " + text
+func (f *Flags) withFlagNames(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case f.file != "":
+		return fmt.Errorf("--load-source: %s: %w", f.file, err)
 	}
 	var names []string
 	for _, field := range metricprovider.Fields {
 		if field.Flag == "" {
 			continue
 		}
-		if rest, found := strings.CutPrefix(text, field.Name+":"); found {
-			return "--" + f.prefix + field.Flag + ":" + rest
+		if rest, found := strings.CutPrefix(err.Error(), field.Name+":"); found {
+			return errors.New("--" + f.prefix + field.Flag + ":" + rest)
 		}
 		if strings.ToLower(field.Name) != field.Name {
 			names = append(names, field.Name, "--"+f.prefix+field.Flag)
 		}
 	}
-	text = strings.NewReplacer(names...).Replace(text)
+	text := strings.NewReplacer(names...).Replace(err.Error())
 	if !strings.HasPrefix(text, "--") {
 		text = "--" + f.prefix + text
 	}
-	return text
+	return errors.New(text)
 }

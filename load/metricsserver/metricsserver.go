@@ -125,9 +125,9 @@ func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 		reading.Window = max(reading.Window, s.window.Covered(name, cmp.Or(resolution, defaultResolution)))
 	}
 	if len(reading.Nodes) == 0 {
-		return load.Reading{}, &load.Error{Reason: load.Empty, Err: fmt.Errorf(
+		return load.Reading{}, load.Errorf(load.Empty,
 			"no node has fresh metrics: %d listed, %d of them invalid or of unknown nodes, %d older than %s",
-			len(list.Items), reading.Rejected, reading.Stale, s.config.MaxAge)}
+			len(list.Items), reading.Rejected, reading.Stale, s.config.MaxAge)
 	}
 	return reading, nil
 }

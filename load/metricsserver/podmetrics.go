@@ -80,8 +80,8 @@ func (s *PodSource) ReadPods(ctx context.Context) (load.PodReading, error) {
 		reading.Pods = append(reading.Pods, usage)
 	}
 	if len(reading.Pods) == 0 {
-		return load.PodReading{}, &load.Error{Reason: load.Empty, Err: fmt.Errorf(
-			"no pod has fresh metrics: %d listed, %d of them invalid or older than %s", len(pods), reading.Rejected, maxPodAge)}
+		return load.PodReading{}, load.Errorf(load.Empty,
+			"no pod has fresh metrics: %d listed, %d of them invalid or older than %s", len(pods), reading.Rejected, maxPodAge)
 	}
 	slices.SortStableFunc(reading.Pods, load.PodUsage.Compare)
 	reading.Pods = slices.CompactFunc(reading.Pods, func(a, b load.PodUsage) bool { return a.Compare(b) == 0 })
@@ -129,17 +129,13 @@ func decodePods(body io.ReadCloser) ([]podMetrics, error) {
 	}
 	switch large, ok := errors.AsType[*http.MaxBytesError](err); {
 	case ok:
-		return nil, &load.Error{
-			Reason: load.TooLarge,
-			Err:    fmt.Errorf("list of pod metrics: response is larger than %d MiB", large.Limit>>20),
-		}
-	case err == nil && list.Items == nil:
-		err = errors.New("no field items")
-		fallthrough
+		return nil, load.Errorf(load.TooLarge, "list of pod metrics: response is larger than %d MiB", large.Limit>>20)
 	case err != nil:
-		return nil, &load.Error{Reason: load.ReasonOf(err), Err: fmt.Errorf("list of pod metrics: %w", err)}
+		return nil, fmt.Errorf("list of pod metrics: %w", err)
+	case list.Items == nil:
+		return nil, errors.New("list of pod metrics: no field items")
 	case len(*list.Items) > load.MaxPods:
-		return nil, &load.Error{Reason: load.TooLarge, Err: fmt.Errorf("list has more than %d pods", load.MaxPods)}
+		return nil, load.Errorf(load.TooLarge, "list has more than %d pods", load.MaxPods)
 	}
 	return *list.Items, nil
 }

@@ -34,7 +34,6 @@ func BenchmarkPoll5000Nodes(b *testing.B) {
 	defer server.Close()
 	source, err := New(metricprovider.Config{Address: server.URL}, func() ([]*v1.Node, error) { return machines, nil })
 	must.Succeed(b, err)
-	defer source.server.Client().CloseIdleConnections()
 	store := load.NewStore(time.Hour, func() time.Time { return time.Unix(at, 0) })
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -2,10 +2,8 @@ package prometheus
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"net/http"
 	"regexp"
 	"strings"
 	"time"
@@ -40,7 +38,7 @@ func NewClient(config metricprovider.Config, options endpoint.Options) (*Client,
 	if err != nil {
 		return nil, err
 	}
-	client, err := api.NewClient(api.Config{Address: server.URL.String(), Client: server.Client()})
+	client, err := api.NewClient(api.Config{Address: server.URL.String(), Client: server.Client})
 	if err != nil {
 		return nil, err
 	}
@@ -71,30 +69,24 @@ func result[T model.Value](
 	var found T
 	if loadErr, ok := errors.AsType[*load.Error](err); ok {
 		if loadErr.Reason == load.Denied {
-			const format = "%w: credentials are in tokenFile, certFile or headersFile of the load source"
-			loadErr = &load.Error{Reason: load.Denied, RetryAfter: loadErr.RetryAfter, Err: fmt.Errorf(format, loadErr)}
+			loadErr.Err = fmt.Errorf("%w: credentials are in tokenFile, certFile or headersFile of the load source", loadErr.Err)
 		}
 		return found, nil, loadErr
 	}
-	_, noTLS := errors.AsType[tls.RecordHeaderError](err)
-	switch apiErr, ok := errors.AsType[*promv1.Error](err); {
-	case noTLS, errors.Is(err, http.ErrSchemeMismatch):
-		err = &load.Error{Reason: load.Untrusted, Err: fmt.Errorf("%s has no TLS: the address must begin with http://", c)}
-	case ok && apiErr.Type == promv1.ErrBadResponse: // in words of a parser
-		err = &load.Error{Reason: load.Invalid, Err: fmt.Errorf("found no %s: is the address correct, such as http://localhost:9090?", c)}
-	case ok && apiErr.Type == promv1.ErrClient && strings.HasSuffix(apiErr.Msg, ": 404"):
-		const format = "found no %s: is the address correct, such as http://localhost:9090? %w: %.100s"
-		err = &load.Error{Reason: load.Invalid, Err: fmt.Errorf(format, c, err, strings.TrimSpace(apiErr.Detail))}
-	case ok && apiErr.Detail != "":
-		err = fmt.Errorf("%w: %.200s", err, apiErr.Detail)
+	if apiErr, ok := errors.AsType[*promv1.Error](err); ok {
+		if apiErr.Detail != "" {
+			err = fmt.Errorf("%w: %.200s", err, strings.TrimSpace(apiErr.Detail))
+		}
+		if apiErr.Type == promv1.ErrBadResponse || apiErr.Type == promv1.ErrClient && strings.HasSuffix(apiErr.Msg, ": 404") {
+			err = load.Errorf(load.Invalid, "found no %s: is the address correct, such as http://localhost:9090? %w", c, err)
+		}
 	}
 	if err != nil {
 		return found, nil, err
 	}
 	found, ok := value.(T)
 	if !ok {
-		err := fmt.Errorf("query %s: found result of type %s: must be a %s", query, value.Type(), found.Type())
-		return found, nil, &load.Error{Reason: load.Invalid, Err: err}
+		return found, nil, load.Errorf(load.Invalid, "query %s: found result of type %s: must be a %s", query, value.Type(), found.Type())
 	}
 	return found, warnings, nil
 }

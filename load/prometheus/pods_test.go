@@ -25,7 +25,6 @@ func newPodSource(t testing.TB, config metricprovider.Config) *PodSource {
 	t.Helper()
 	s, err := NewPods(config)
 	must.Succeed(t, err)
-	t.Cleanup(s.server.Client().CloseIdleConnections)
 	return s
 }
 
@@ -114,7 +113,7 @@ func TestPodQueries(t *testing.T) {
 	config := metricprovider.Config{
 		Address: "http://p", Selector: `cluster="prod"`, RateWindow: metav1.Duration{Duration: 90 * time.Second},
 	}
-	cpu, memory := newPodSource(t, config).Queries()
+	cpu, memory := newPodSource(t, config).queries("")
 	const matchers = `{container!="",container!="POD",pod!="",cluster="prod"}`
 	const podMatchers = `{container="",pod!="",cluster="prod"}`
 	if want := "(sum by (namespace, pod, cluster) (max by (namespace, pod, cluster, container) (rate(container_cpu_usage_seconds_total" + matchers +

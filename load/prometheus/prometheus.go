@@ -81,9 +81,6 @@ func New(config metricprovider.Config, nodes load.Inventory) (*Source, error) {
 	return &Source{Client: client, config: config, nodes: nodes}, nil
 }
 
-// Queries returns the queries for a series. Each completes the nodes that those before it lack.
-func (s *Source) Queries(series load.Series) []string { return alternatives(&s.config, series) }
-
 // Read queries all series.
 func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 	names, err := s.nodeNames(ctx)
@@ -183,14 +180,11 @@ func (s *Source) querySeries(ctx context.Context, series load.Series, names node
 		return values, fmt.Errorf("all values are outside [0, 1], such as %v: must be fractions of the node's capacity",
 			values.invalid.Value)
 	case samples == 0:
-		return values, &load.Error{Reason: load.Empty, Err: fmt.Errorf(
-			"%s: no data: check that node-exporter is scraped and that the labels match", nameOf(alternatives[len(alternatives)-1]))}
+		return values, load.Errorf(load.Empty, "%s: no data: check that node-exporter is scraped and that the labels match",
+			nameOf(alternatives[len(alternatives)-1]))
 	}
-	return values, &load.Error{Reason: load.Empty, Err: fmt.Errorf(
-		"none of the %d series belongs to a node, for example %s: set nodeLabel to the label with the node's name or address",
-		samples,
-		foreign,
-	)}
+	return values, load.Errorf(load.Empty, "none of the %d series belongs to a node, for example %s: set nodeLabel to the label with the "+
+		"node's name or address", samples, foreign)
 }
 
 // exported matches the names of the metrics of node-exporter and of the kubelet.
@@ -236,21 +230,13 @@ func (v *nodeValues) add(s *Source, vector model.Vector, names nodeNames) error 
 			}
 			continue
 		}
-		if err := v.keepHighest(name, value, sample); err != nil {
+		if err := v.clusters.add("node "+name, sample.Metric); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// keepHighest keeps the highest value of a node. It returns an error if the node has series of several clusters.
-func (v *nodeValues) keepHighest(name string, value float64, sample *model.Sample) error {
-	if err := v.clusters.add("node "+name, sample.Metric); err != nil {
-		return err
-	}
-	v.byNode[name] = max(v.byNode[name], min(value, 1))
-	if at := sample.Timestamp.Time(); v.oldest.IsZero() || at.Before(v.oldest) {
-		v.oldest = at
+		v.byNode[name] = max(v.byNode[name], min(value, 1))
+		if at := sample.Timestamp.Time(); v.oldest.IsZero() || at.Before(v.oldest) {
+			v.oldest = at
+		}
 	}
 	return nil
 }

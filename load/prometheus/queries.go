@@ -35,7 +35,7 @@ func (c clusters) add(object string, metric model.Metric) error {
 	return nil
 }
 
-// alternatives returns the queries for a series in the order of preference.
+// alternatives returns the queries for a series in the order of preference. Each completes the nodes that those before it lack.
 //
 // CPU in use is neither idle, iowait nor steal; memory in use is not available for new programs. These are
 // the definitions of the monitoring mixin of node-exporter. Its recording rules are preferred, because

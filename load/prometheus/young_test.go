@@ -47,8 +47,8 @@ var young = []map[string]string{
 func TestYoungNodesAndPods(t *testing.T) {
 	config := metricprovider.Config{Address: "http://p", NodeLabel: "node"}
 	nodes := newSource(t, config, nil)
-	mean, deviation := nodes.Queries(load.CPUMean), nodes.Queries(load.CPUStdDev)
-	pods, _ := newPodSource(t, config).Queries()
+	mean, deviation := alternatives(&nodes.config, load.CPUMean), alternatives(&nodes.config, load.CPUStdDev)
+	pods, _ := newPodSource(t, config).queries("")
 	var tests []map[string]any
 	expect := func(query, at string, want map[string]float64) {
 		samples := []map[string]any{}

@@ -30,15 +30,26 @@ type Cluster struct {
 	PodMetrics metricsserver.PodOpener
 }
 
-// Validate returns an error for an unknown type and for a field that the type does not use.
+// Validate returns an error for an unknown type, and for a field that the type does not use to read the load of nodes.
 func Validate(config metricprovider.Config) error {
-	if !slices.Contains(metricprovider.Types, config.Type) {
-		return fmt.Errorf("type: invalid value %q: must be one of %s", config.Type, strings.Join(metricprovider.Types, ", "))
+	return validate(config, metricprovider.Types, func(f metricprovider.Field) []string { return f.Types }, "the load of nodes")
+}
+
+// validate returns an error for a type other than the types, and for a field that is set and that the type does not use for a purpose.
+// typesOf returns the types that use a field.
+func validate(config metricprovider.Config, types []string, typesOf func(metricprovider.Field) []string, purpose string) error {
+	if !slices.Contains(types, config.Type) {
+		return fmt.Errorf("type: invalid value %q: must be one of %s", config.Type, strings.Join(types, ", "))
 	}
-	if field, found := config.UnusedField(func(f metricprovider.Field) []string { return f.Types }); found {
-		return unusedError(field, config.Type, field.Types, "the load of nodes")
+	field, found := config.UnusedField(typesOf)
+	switch users := typesOf(field); {
+	case !found:
+		return nil
+	case len(users) == 0:
+		return fmt.Errorf("%s: not used for %s", field.Name, purpose)
+	default:
+		return fmt.Errorf("%s: not used by type %s: only by %s", field.Name, config.Type, strings.Join(users, ", "))
 	}
-	return nil
 }
 
 // New returns the source of a configuration, or an error that names the field.
@@ -62,29 +73,14 @@ func New(config metricprovider.Config, access Cluster) (load.Source, error) {
 
 // NewPods returns the source of the usage of pods, or an error that names the field.
 func NewPods(config metricprovider.Config, access Cluster) (load.PodSource, error) {
-	switch {
-	case slices.Contains(metricprovider.PodTypes, config.Type):
-	case slices.Contains(metricprovider.Types, config.Type):
-		return nil, fmt.Errorf("type: %s does not provide the usage of pods: must be one of %s",
-			config.Type, strings.Join(metricprovider.PodTypes, ", "))
-	default:
-		return nil, fmt.Errorf("type: invalid value %q: must be one of %s", config.Type, strings.Join(metricprovider.PodTypes, ", "))
-	}
-	if field, found := config.UnusedField(func(f metricprovider.Field) []string { return f.PodTypes }); found {
-		return nil, unusedError(field, config.Type, field.PodTypes, "the usage of pods")
+	typesOf := func(f metricprovider.Field) []string { return f.PodTypes }
+	if err := validate(config, metricprovider.PodTypes, typesOf, "the usage of pods"); err != nil {
+		return nil, err
 	}
 	if config.Type == metricprovider.Prometheus {
 		return prometheus.NewPods(config)
 	}
 	return metricsserver.NewPods(access.PodMetrics)
-}
-
-// unusedError returns the error for a field that is set and that the type does not use. types are the types that use it.
-func unusedError(field metricprovider.Field, providerType string, types []string, purpose string) error {
-	if len(types) == 0 {
-		return fmt.Errorf("%s: not used for %s", field.Name, purpose)
-	}
-	return fmt.Errorf("%s: not used by type %s: only by %s", field.Name, providerType, strings.Join(types, ", "))
 }
 
 func newSignalFx(config metricprovider.Config, access Cluster) (load.Source, error) {

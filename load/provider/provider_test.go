@@ -21,6 +21,8 @@ func (noMetrics) List(context.Context, metav1.ListOptions) (*metricsv1beta1.Node
 	return nil, nil
 }
 
+var minute = metav1.Duration{Duration: time.Minute}
+
 // at returns the configuration of a type of source with an address.
 func at(name, address string) metricprovider.Config {
 	return metricprovider.Config{Type: name, Address: address}
@@ -45,26 +47,17 @@ func TestNew(t *testing.T) {
 		"Prometheus":             {at(metricprovider.Prometheus, "http://p:9090/sub/"), Cluster{}, "Prometheus at http://p:9090/sub/"},
 		"Prometheus, a password": {at(metricprovider.Prometheus, "http://me:secret@p:9090"), Cluster{}, "Prometheus at http://p:9090"},
 		"metrics-server": {
-			metricprovider.Config{Type: metricprovider.MetricsServer, Window: metav1.Duration{Duration: time.Minute}},
-			access,
-			"the metrics API (metrics.k8s.io)",
+			metricprovider.Config{Type: metricprovider.MetricsServer, Window: minute}, access, "the metrics API (metrics.k8s.io)",
 		},
 		"metrics-server, no access": {
 			at(metricprovider.MetricsServer, ""), Cluster{}, "metrics-server: requires access to a cluster, for its metrics and nodes",
 		},
 		"SignalFx": {
-			metricprovider.Config{
-				Type:    metricprovider.SignalFx,
-				Address: "https://api.us1.signalfx.com",
-				Token:   "a",
-				Step:    metav1.Duration{Duration: time.Minute},
-			},
-			Cluster{},
-			"SignalFx at https://api.us1.signalfx.com",
+			metricprovider.Config{Type: metricprovider.SignalFx, Address: "https://s", Token: "a", Step: minute}, Cluster{},
+			"SignalFx at https://s",
 		},
 		"SignalFx, no token": {
-			at(metricprovider.SignalFx, "https://api.us1.signalfx.com"),
-			Cluster{},
+			at(metricprovider.SignalFx, "https://s"), Cluster{},
 			"tokenFile: required for SignalFx, or set the environment variable SIGNALFX_TOKEN",
 		},
 		"a service": {
@@ -73,44 +66,16 @@ func TestNew(t *testing.T) {
 		"a file":          {at(metricprovider.File, "/var/load.json"), Cluster{}, "the file /var/load.json"},
 		"a file, no path": {at(metricprovider.File, ""), Cluster{}, "address: required: the path of the file"},
 		"no type": {
-			metricprovider.Config{},
-			Cluster{},
+			metricprovider.Config{}, Cluster{},
 			`type: invalid value "": must be one of Prometheus, KubernetesMetricsServer, SignalFx, Service, File`,
 		},
-		"another type": {metricprovider.Config{Type: "Datadog"}, Cluster{}, `type: invalid value "Datadog": must be one of`},
 		"address of metrics-server": {
 			at(metricprovider.MetricsServer, "http://p"), access,
 			"address: not used by type KubernetesMetricsServer: only by Prometheus, SignalFx, Service, File",
 		},
 		"a token for a file": {
-			metricprovider.Config{Type: metricprovider.File, Address: "/a", Token: "b"},
-			Cluster{},
+			metricprovider.Config{Type: metricprovider.File, Address: "/a", Token: "b"}, Cluster{},
 			"token: not used by type File: only by Prometheus, SignalFx, Service",
-		},
-		"a window of a service": {
-			metricprovider.Config{Type: metricprovider.Service, Address: "http://p", Window: metav1.Duration{Duration: time.Minute}},
-			Cluster{},
-			"window: not used by type Service: only by Prometheus, KubernetesMetricsServer, SignalFx",
-		},
-		"a step of metrics-server": {
-			metricprovider.Config{Type: metricprovider.MetricsServer, Step: metav1.Duration{Duration: time.Minute}},
-			access,
-			"step: not used by type KubernetesMetricsServer: only by Prometheus, SignalFx",
-		},
-		"a label for SignalFx": {
-			metricprovider.Config{Type: metricprovider.SignalFx, Address: "https://s", NodeLabel: "a"},
-			Cluster{},
-			"nodeLabel: not used by type SignalFx: only by Prometheus",
-		},
-		"queries for a service": {
-			metricprovider.Config{Type: metricprovider.Service, Address: "http://p", Queries: metricprovider.Queries{CPUAvg: "a"}},
-			Cluster{},
-			"queries.cpuAvg: not used by type Service: only by Prometheus",
-		},
-		"a filter for Prometheus": {
-			metricprovider.Config{Type: metricprovider.Prometheus, Address: "http://p", Filter: "a"},
-			Cluster{},
-			"filter: not used by type Prometheus: only by SignalFx",
 		},
 	}
 	for name, tc := range tests {
@@ -124,7 +89,7 @@ func TestNew(t *testing.T) {
 	t.Run("every type has a source of its own", func(t *testing.T) {
 		sources := map[string]bool{}
 		for _, name := range metricprovider.Types {
-			config := at(name, metricprovider.ExampleAddress(name))
+			config := at(name, metricprovider.ExampleAddresses[name])
 			switch name {
 			case metricprovider.SignalFx:
 				config.Token = "secret"
@@ -162,23 +127,13 @@ func TestNewPods(t *testing.T) {
 		"metrics-server, no access": {
 			at(metricprovider.MetricsServer, ""), Cluster{}, "metrics-server: requires access to a cluster, for its metrics",
 		},
-		"SignalFx":     {at(metricprovider.SignalFx, ""), Cluster{}, "type: SignalFx does not provide the usage of pods: " + only},
-		"a service":    {at(metricprovider.Service, ""), Cluster{}, "type: Service does not provide the usage of pods: " + only},
-		"a file":       {at(metricprovider.File, ""), Cluster{}, "type: File does not provide the usage of pods: " + only},
-		"another type": {metricprovider.Config{Type: "Datadog"}, Cluster{}, `type: invalid value "Datadog": ` + only},
+		"SignalFx":     {at(metricprovider.SignalFx, ""), Cluster{}, `type: invalid value "SignalFx": ` + only},
+		"another type": {at("Datadog", ""), Cluster{}, `type: invalid value "Datadog": ` + only},
 		"a window": {
-			metricprovider.Config{Type: metricprovider.Prometheus, Address: "http://p", Window: metav1.Duration{Duration: time.Minute}},
-			Cluster{},
-			"window: not used for the usage of pods",
-		},
-		"a query of nodes": {
-			metricprovider.Config{Type: metricprovider.Prometheus, Address: "http://p", Queries: metricprovider.Queries{CPUAvg: "a"}},
-			Cluster{},
-			"queries.cpuAvg: not used for the usage of pods",
+			metricprovider.Config{Type: metricprovider.Prometheus, Window: minute}, Cluster{}, "window: not used for the usage of pods",
 		},
 		"a query for metrics-server": {
-			metricprovider.Config{Type: metricprovider.MetricsServer, Queries: metricprovider.Queries{PodCPU: "a"}},
-			Cluster{PodMetrics: open},
+			metricprovider.Config{Type: metricprovider.MetricsServer, Queries: metricprovider.Queries{PodCPU: "a"}}, Cluster{},
 			"queries.podCPU: not used by type KubernetesMetricsServer: only by Prometheus",
 		},
 	} {
@@ -189,8 +144,7 @@ func TestNewPods(t *testing.T) {
 			}
 		})
 	}
-	_, err := New(metricprovider.Config{Type: metricprovider.Prometheus, Address: "http://p", Queries: metricprovider.Queries{PodCPU: "a"}},
-		Cluster{})
+	_, err := New(metricprovider.Config{Type: metricprovider.Prometheus, Queries: metricprovider.Queries{PodCPU: "a"}}, Cluster{})
 	if want := "queries.podCPU: not used for the load of nodes"; err == nil || err.Error() != want {
 		t.Errorf("load of nodes: %v, want %s", err, want)
 	}

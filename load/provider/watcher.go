@@ -3,7 +3,6 @@ package provider
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path"
@@ -50,25 +49,17 @@ func (s *Watcher) String() string { return "the load watcher at " + s.url }
 // Read requests the load of all nodes. A reading that the service has not replaced since the last call is
 // returned again; callers do not modify readings.
 func (s *Watcher) Read(ctx context.Context) (load.Reading, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, nil)
-	if err != nil {
-		return load.Reading{}, err
-	}
-	last := s.last.Load()
+	headers, last := http.Header{}, s.last.Load()
 	if last != nil {
-		request.Header.Set("If-None-Match", last.etag)
+		headers.Set("If-None-Match", last.etag)
 	}
-	response, err := s.server.Do(request)
+	response, err := s.server.Get(ctx, s.url, headers)
 	if err != nil {
 		return load.Reading{}, err
 	}
 	defer response.Body.Close()
 	if response.StatusCode == http.StatusNotModified && last != nil {
 		return last.reading, nil
-	}
-	if response.StatusCode != http.StatusOK {
-		body, _ := io.ReadAll(io.LimitReader(response.Body, 200))
-		return load.Reading{}, fmt.Errorf("status %s: %s", response.Status, strings.TrimSpace(string(body)))
 	}
 	reading, err := wire.Decode(response.Body)
 	if etag := response.Header.Get("ETag"); err == nil && etag != "" {

@@ -2,8 +2,10 @@ package service
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"sync"
@@ -14,7 +16,7 @@ import (
 
 // body is the response for all nodes of one reading. All responses share its bytes.
 type body struct {
-	// zipped is the gzipped message, size the number of bytes of the message itself. For clients that do not
+	// zipped is the gzipped message, size the number of bytes of the message itself, which gzip writes at the end. For clients that do not
 	// accept gzip, the message is unpacked while it is sent, so that only the small form is in memory.
 	zipped []byte
 	size   int64
@@ -29,28 +31,12 @@ func newBody(reading load.Reading) (*body, error) {
 	if err != nil {
 		return nil, err
 	}
-	counted := &countingWriter{Writer: zip}
-	if err := wire.Encode(counted, reading); err != nil {
-		return nil, err
-	}
-	if err := zip.Close(); err != nil {
+	if err := cmp.Or(wire.Encode(zip, reading), zip.Close()); err != nil {
 		return nil, err
 	}
 	zipped := bytes.Clone(out.Bytes()) // without the unused capacity of the buffer
-	return &body{zipped, counted.written, fmt.Sprintf(`W/"%x"`, sha256.Sum256(zipped))}, nil
-}
-
-// countingWriter counts the bytes that it passes on.
-type countingWriter struct {
-	io.Writer
-	written int64
-}
-
-// Write implements io.Writer.
-func (c *countingWriter) Write(p []byte) (int, error) {
-	n, err := c.Writer.Write(p)
-	c.written += int64(n)
-	return n, err
+	size := int64(binary.LittleEndian.Uint32(zipped[len(zipped)-4:]))
+	return &body{zipped, size, fmt.Sprintf(`W/"%x"`, sha256.Sum256(zipped))}, nil
 }
 
 // writeTo writes the gzipped message, or the message itself.

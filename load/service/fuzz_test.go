@@ -59,7 +59,7 @@ func FuzzRequest(f *testing.F) {
 // TestHealthIsValidJSON checks that an error of a source cannot break the response.
 func TestHealthIsValidJSON(t *testing.T) {
 	s := serve(t)
-	s.state.Set(load.State{Err: os.NewSyscallError("\x1b[2J\"}\n\xff", os.ErrClosed)})
+	s.state.Store(&load.State{Err: os.NewSyscallError("\x1b[2J\"}\n\xff", os.ErrClosed)})
 	if _, body := s.get(t, "/watcher/health", ""); !json.Valid([]byte(body)) || strings.ContainsAny(body, "\x1b\n") {
 		t.Errorf("%q", body)
 	}

@@ -13,6 +13,7 @@ package service
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
@@ -25,6 +26,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -48,19 +50,8 @@ type Config struct {
 	TokenFile string
 }
 
-// State is the current load.State, safe for concurrent use. The zero value is ready to use.
-type State struct{ current atomic.Pointer[load.State] }
-
-// Set replaces the state.
-func (s *State) Set(state load.State) { s.current.Store(&state) }
-
-// get returns the state, a state without errors before the first Set.
-func (s *State) get() load.State {
-	if state := s.current.Load(); state != nil {
-		return *state
-	}
-	return load.State{}
-}
+// State is the current load.State, nil before the first read.
+type State = atomic.Pointer[load.State]
 
 // health is the response of /watcher/health.
 type health struct {
@@ -82,10 +73,10 @@ func New(config Config) http.Handler { return newServer(config).handler() }
 
 // handler returns the handler of all paths.
 func (s *server) handler() http.Handler {
-	requests := newRequestMetrics(s.Registry)
+	instrument := instrumented(s.Registry)
 	mux := http.NewServeMux()
-	mux.Handle("GET /watcher", requests.instrument("watcher", s.authorized(s.serveLoad)))
-	mux.Handle("GET /watcher/health", requests.instrument("health", s.authorized(s.serveHealth)))
+	mux.Handle("GET /watcher", instrument("watcher", s.authorized(s.serveLoad)))
+	mux.Handle("GET /watcher/health", instrument("health", s.authorized(s.serveHealth)))
 	mux.Handle("GET /metrics", s.authorized(s.Metrics.ServeHTTP))
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", s.serveReady)
@@ -225,7 +216,7 @@ func matches(header, etag string) bool {
 
 // serveHealth responds with the health; the status is 503 if there is no fresh load.
 func (s *server) serveHealth(w http.ResponseWriter, _ *http.Request) {
-	fresh, state := s.Store.Fresh(), s.State.get()
+	fresh, state := s.Store.Fresh(), cmp.Or(s.State.Load(), &load.State{})
 	answer := health{Status: "ok", Source: s.Source, Nodes: len(fresh.Reading().Nodes), MaxAgeSeconds: s.Store.MaxAge().Seconds()}
 	if age, known := s.Store.Age(); known {
 		seconds := age.Round(time.Millisecond).Seconds()
@@ -257,7 +248,7 @@ func (s *server) serveReady(w http.ResponseWriter, _ *http.Request) {
 // unavailable returns the reason why there is no fresh load.
 func (s *server) unavailable() string {
 	age, known := s.Store.Age()
-	err := s.State.get().Err
+	err := cmp.Or(s.State.Load(), &load.State{}).Err
 	switch {
 	case err != nil && known:
 		return fmt.Sprintf("load is %s old, maximum age is %s: %v", age.Round(time.Second), s.Store.MaxAge(), err)
@@ -269,34 +260,18 @@ func (s *server) unavailable() string {
 	return "no load read yet from " + s.Source
 }
 
-// requestMetrics are the metrics of requests.
-type requestMetrics struct {
-	total     *prometheus.CounterVec
-	durations *prometheus.HistogramVec
-}
-
-// newRequestMetrics returns metrics, registered with the registry if it is not nil.
-func newRequestMetrics(registry prometheus.Registerer) *requestMetrics {
-	const namespace, subsystem = "plimsoll", "load_watcher"
-	r := &requestMetrics{
-		total: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: namespace, Subsystem: subsystem, Name: "requests_total",
-			Help: "[ALPHA] Requests, by handler (watcher, health) and HTTP status code.",
-		}, []string{"handler", "code"}),
-		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Namespace: namespace, Subsystem: subsystem, Name: "request_duration_seconds",
-			Help: "[ALPHA] Duration of requests.", Buckets: prometheus.ExponentialBuckets(1e-4, 4, 8),
-		}, []string{"handler"}),
+// instrumented returns a function that counts the requests of a handler by name. The registry, if it is not nil, has the metrics.
+func instrumented(registry prometheus.Registerer) func(name string, next http.Handler) http.Handler {
+	total := promauto.With(registry).NewCounterVec(prometheus.CounterOpts{
+		Name: "plimsoll_load_watcher_requests_total", Help: "[ALPHA] Requests, by handler (watcher, health) and HTTP status code.",
+	}, []string{"handler", "code"})
+	durations := promauto.With(registry).NewHistogramVec(prometheus.HistogramOpts{
+		Name: "plimsoll_load_watcher_request_duration_seconds", Help: "[ALPHA] Duration of requests.",
+		Buckets: prometheus.ExponentialBuckets(1e-4, 4, 8),
+	}, []string{"handler"})
+	return func(name string, next http.Handler) http.Handler {
+		labels := prometheus.Labels{"handler": name}
+		return promhttp.InstrumentHandlerCounter(total.MustCurryWith(labels),
+			promhttp.InstrumentHandlerDuration(durations.MustCurryWith(labels), next))
 	}
-	if registry != nil {
-		registry.MustRegister(r.total, r.durations)
-	}
-	return r
-}
-
-// instrument returns a handler that counts the requests of next.
-func (r *requestMetrics) instrument(handler string, next http.Handler) http.Handler {
-	labels := prometheus.Labels{"handler": handler}
-	return promhttp.InstrumentHandlerCounter(r.total.MustCurryWith(labels),
-		promhttp.InstrumentHandlerDuration(r.durations.MustCurryWith(labels), next))
 }

@@ -17,9 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
-	"github.com/plimsoll-k8s/plimsoll/load/provider"
 	"github.com/plimsoll-k8s/plimsoll/load/telemetry"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
@@ -85,26 +83,12 @@ var nodes = map[string]load.Node{
 	"only-memory": {Memory: load.Utilization{Mean: 0.25}, HasMemory: true},
 }
 
-// TestClientReadsService checks that package remote decodes the responses.
-func TestClientReadsService(t *testing.T) {
-	s := serve(t)
-	s.put(t, nodes)
-	source, err := provider.NewWatcher(metricprovider.Config{Address: s.URL})
-	must.Succeed(t, err)
-	got, err := source.Read(t.Context())
-	must.Succeed(t, err)
-	want := load.Reading{Source: "Test", Time: noon.Local(), Window: 15 * time.Minute, Nodes: nodes}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-}
-
 func TestWatcher(t *testing.T) {
 	s := serve(t)
 	if code, body := s.get(t, "/watcher", ""); code != 503 || body != "no load read yet from Test at nowhere" {
 		t.Errorf("at the start: %d %s", code, body)
 	}
-	s.state.Set(load.State{Err: errors.New("connection refused"), Degraded: true})
+	s.state.Store(&load.State{Err: errors.New("connection refused"), Degraded: true})
 	if code, body := s.get(t, "/watcher", ""); code != 503 || body != "connection refused" {
 		t.Errorf("after a failure: %d %s", code, body)
 	}
@@ -124,7 +108,7 @@ func TestWatcher(t *testing.T) {
 		}
 	}
 	s.now = noon.Add(61 * time.Second)
-	s.state.Set(load.State{Err: errors.New("connection refused"), Degraded: true})
+	s.state.Store(&load.State{Err: errors.New("connection refused"), Degraded: true})
 	if code, body := s.get(t, "/watcher", ""); code != 503 || body != "load is 1m1s old, maximum age is 1m0s: connection refused" {
 		t.Errorf("too old: %d %s", code, body)
 	}
@@ -159,10 +143,10 @@ func TestHealth(t *testing.T) {
 	s.put(t, nodes)
 	check("with load", 200, health{Status: "ok", Nodes: 3, AgeSeconds: new(0.0)})
 	s.now = noon.Add(1500 * time.Millisecond)
-	s.state.Set(load.State{Err: errors.New("no memory"), Partial: true})
+	s.state.Store(&load.State{Err: errors.New("no memory"), Partial: true})
 	check("with a part", 200, health{Status: "partial", Nodes: 3, AgeSeconds: new(1.5), Error: "no memory"})
 	s.now = noon.Add(2 * time.Minute)
-	s.state.Set(load.State{Err: errors.New("boom"), Degraded: true})
+	s.state.Store(&load.State{Err: errors.New("boom"), Degraded: true})
 	check("too old", 503, health{Status: "degraded", AgeSeconds: new(120.0), Error: "boom"})
 }
 
@@ -235,21 +219,5 @@ func TestMetrics(t *testing.T) {
 		if !strings.Contains(after, want) {
 			t.Errorf("want %s in\n%s", want, after)
 		}
-	}
-}
-
-func BenchmarkWatcher5000Nodes(b *testing.B) {
-	many := map[string]load.Node{}
-	for i := range 5000 {
-		many[fmt.Sprintf("node-%04d.example.com", i)] = nodes["a"]
-	}
-	store := load.NewStore(time.Hour, nil)
-	for b.Loop() {
-		must.Succeed(b, store.Put(load.Reading{Time: time.Now(), Nodes: many}))
-		answer := httptest.NewRecorder()
-		New(
-			Config{Store: store, State: &State{}, Metrics: http.NotFoundHandler()},
-		).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/watcher", nil))
-		b.SetBytes(int64(answer.Body.Len()))
 	}
 }

@@ -2,7 +2,6 @@ package signalfx
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -74,7 +75,8 @@ func (s *Source) samples(ctx context.Context, m *metric, start, end time.Time) (
 
 // hosts returns the hosts by series ID, with an entry for every series in data.
 func (s *Source) hosts(ctx context.Context, m *metric, data map[string]samples, now time.Time) (map[string]string, error) {
-	if known := m.catalog.Load(); known != nil && now.Sub(known.at) < refreshAfter && known.covers(data) {
+	if known := m.catalog.Load(); known != nil && now.Sub(known.at) < refreshAfter &&
+		sets.KeySet(known.hosts).IsSuperset(sets.KeySet(data)) {
 		return known.hosts, nil
 	}
 	hosts, err := s.list(ctx, m)
@@ -89,16 +91,6 @@ func (s *Source) hosts(ctx context.Context, m *metric, data map[string]samples, 
 	}
 	m.catalog.Store(&catalog{hosts: hosts, at: now})
 	return hosts, nil
-}
-
-// covers reports whether the catalog contains all series in data.
-func (c *catalog) covers(data map[string]samples) bool {
-	for id := range data {
-		if _, known := c.hosts[id]; !known {
-			return false
-		}
-	}
-	return true
 }
 
 // list requests the series of a metric, page by page, and returns the hosts by series ID. A page without
@@ -127,14 +119,14 @@ func (s *Source) list(ctx context.Context, m *metric) (map[string]string, error)
 		}
 		seen += len(answer.Results)
 		if answer.IsPartialCount || answer.Count > maxSeries || seen > maxSeries {
-			return nil, &load.Error{Reason: load.Invalid, Err: fmt.Errorf(
-				"query %s: more than %d series match, the service returns no more: restrict the query with the filter", m.query, maxSeries)}
+			return nil, load.Errorf(load.Invalid,
+				"query %s: more than %d series match, the service returns no more: restrict the query with the filter", m.query, maxSeries)
 		}
 		if seen >= answer.Count || len(hosts) == before {
 			return hosts, nil
 		}
 	}
-	return nil, &load.Error{Reason: load.Invalid, Err: fmt.Errorf("query %s: more than %d pages of series", m.query, maxPages)}
+	return nil, load.Errorf(load.Invalid, "query %s: more than %d pages of series", m.query, maxPages)
 }
 
 // get requests a path of the API and returns the response body.
@@ -142,23 +134,11 @@ func (s *Source) get(ctx context.Context, path string, parameters url.Values) ([
 	u := s.server.URL.JoinPath(path)
 	// Some servers do not decode + as a space.
 	u.RawQuery = strings.ReplaceAll(parameters.Encode(), "+", "%20")
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	response, err := s.server.Get(ctx, u.String(), http.Header{"Accept": {"application/json"}})
 	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Accept", "application/json")
-	response, err := s.server.Do(request)
-	if err != nil {
-		if failed, ok := errors.AsType[*url.Error](err); ok {
-			err = failed.Err // without the URL
-		}
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		body, _ := io.ReadAll(io.LimitReader(response.Body, 200))
-		return nil, fmt.Errorf("%s: status %s: %s", path, response.Status, strings.TrimSpace(string(body)))
-	}
 	raw, err := io.ReadAll(response.Body)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
@@ -40,12 +41,8 @@ type summary struct {
 func collect(data map[string]samples, hosts map[string]string, resolve func(string) (string, bool), limits limits) metricResult {
 	result := metricResult{nodes: make(map[string]summary, len(data))}
 	for _, id := range slices.Sorted(maps.Keys(data)) {
-		host := hosts[id]
-		node, known := "", false
-		if host != "" {
-			node, known = resolve(host)
-		}
-		if !known || node == "" {
+		node, known := resolve(hosts[id])
+		if !known || node == "" || hosts[id] == "" {
 			result.unmatched++
 			result.rejected++
 			continue
@@ -66,42 +63,33 @@ func collect(data map[string]samples, hosts map[string]string, resolve func(stri
 }
 
 // summarize returns the mean and the population standard deviation of samples, as fractions, and the number
-// of invalid samples. Values over 100 percent count as 100.
+// of invalid samples, which it removes. Values over 100 percent count as 100.
 func summarize(list samples, limits limits) (summary, int) {
-	start, end := limits.start.UnixMilli(), limits.end.UnixMilli()
-	isValid := func(s sample) bool {
-		return s.value >= 0 && !math.IsInf(s.value, 1) && s.at >= start && s.at <= end
-	}
-	var sum float64
-	oldest, newest := int64(math.MaxInt64), int64(0)
-	n := 0
-	for _, s := range list {
-		if isValid(s) {
-			n++
-			sum += min(s.value, 100)
-			oldest, newest = min(oldest, s.at), max(newest, s.at)
-		}
-	}
-	rejected := len(list) - n
-	if n == 0 {
+	start, end, n := limits.start.UnixMilli(), limits.end.UnixMilli(), len(list)
+	list = slices.DeleteFunc(list, func(s sample) bool { return !(s.value >= 0) || math.IsInf(s.value, 1) || s.at < start || s.at > end })
+	rejected := n - len(list)
+	if len(list) == 0 {
 		return summary{}, rejected
 	}
-	mean := sum / float64(n)
-	var squares float64
+	var sum, squares float64
+	oldest, newest := list[0].at, list[0].at
 	for _, s := range list {
-		if isValid(s) {
-			difference := min(s.value, 100) - mean
-			squares += difference * difference
-		}
+		sum += min(s.value, 100)
+		oldest, newest = min(oldest, s.at), max(newest, s.at)
 	}
-	deviation := math.Sqrt(squares / float64(n))
+	mean := sum / float64(len(list))
+	for _, s := range list {
+		difference := min(s.value, 100) - mean
+		squares += difference * difference
+	}
+	deviation := math.Sqrt(squares / float64(len(list)))
 	// Rounding errors may exceed the valid range.
 	utilization := load.Utilization{Mean: min(mean/100, 1), StdDev: min(deviation/100, 0.5)}
 	return summary{Utilization: utilization, oldest: time.UnixMilli(oldest), newest: time.UnixMilli(newest)}, rejected
 }
 
 // add adds the result of the metric to a reading.
-func (m *metric) add(reading *load.Reading, result metricResult) {
+func (m *metric) add(reading *load.Reading, result metricResult, config *metricprovider.Config) {
 	reading.Rejected += result.rejected
 	for name, series := range result.nodes {
 		node := reading.Nodes[name]
@@ -114,5 +102,7 @@ func (m *metric) add(reading *load.Reading, result metricResult) {
 		if series.newest.After(reading.Time) {
 			reading.Time = series.newest
 		}
+		covered := series.newest.Sub(series.oldest) + config.Step.Duration
+		reading.Window = min(max(reading.Window, covered), config.Window.Duration)
 	}
 }

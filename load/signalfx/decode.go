@@ -6,13 +6,9 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
-
-// maxQuoted is the length of the longest message of the service that an error quotes, in bytes.
-const maxQuoted = 200
 
 // apiError is the content of an error response. According to the API reference, its status is not 200;
 // users report some with 200, when requests are too frequent.
@@ -28,29 +24,15 @@ type apiError struct {
 func (c *apiError) err(path string, noData bool) error {
 	message := c.Message
 	if len(c.Errors) > 0 {
-		texts := make([]string, len(c.Errors))
-		for i, raw := range c.Errors {
-			if json.Unmarshal(raw, &texts[i]) != nil {
-				texts[i] = string(raw)
-			}
-		}
-		message = strings.Join(texts, "; ")
-	}
-	if len(message) > maxQuoted {
-		message = strings.ToValidUTF8(message[:maxQuoted], "") + "..."
+		message = fmt.Sprintf("%s", c.Errors)
 	}
 	switch {
 	case len(c.Errors) > 0, c.Code >= 400, c.Type == "error", noData && message != "":
-		return invalid("%s: error response: %q", path, message)
+		return load.Errorf(load.Invalid, "%s: error response: %.200q", path, message)
 	case noData:
-		return invalid("%s: not a response of the API: the requested data is missing", path)
+		return load.Errorf(load.Invalid, "%s: not a response of the API: the requested data is missing", path)
 	}
 	return nil
-}
-
-// invalid returns a load.Error with the reason Invalid.
-func invalid(format string, args ...any) error {
-	return &load.Error{Reason: load.Invalid, Err: fmt.Errorf(format, args...)}
 }
 
 // samples are the samples of one series, in the order of the response.
@@ -103,7 +85,7 @@ func decodeWindow(raw []byte) (map[string]samples, error) {
 		Data map[string]samples `json:"data"`
 	}
 	if err := json.Unmarshal(raw, &response); err != nil {
-		return nil, invalid("%s: not a response of the API: %w", windowPath, err)
+		return nil, load.Errorf(load.Invalid, "%s: not a response of the API: %w", windowPath, err)
 	}
 	if err := response.err(windowPath, response.Data == nil); err != nil {
 		return nil, err
@@ -131,7 +113,7 @@ type seriesResponse struct {
 func decodeSeries(raw []byte) (*seriesResponse, error) {
 	response := &seriesResponse{}
 	if err := json.Unmarshal(raw, response); err != nil {
-		return nil, invalid("%s: not a response of the API: %w", seriesPath, err)
+		return nil, load.Errorf(load.Invalid, "%s: not a response of the API: %w", seriesPath, err)
 	}
 	if err := response.err(seriesPath, response.Results == nil); err != nil {
 		return nil, err

@@ -83,7 +83,6 @@ func (f *fake) source(tb testing.TB, change func(*metricprovider.Config)) *Sourc
 	source, err := New(config, nil)
 	must.Succeed(tb, err)
 	source.now = func() time.Time { return noon }
-	tb.Cleanup(source.server.Client().CloseIdleConnections)
 	return source
 }
 

@@ -25,6 +25,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
@@ -53,6 +55,8 @@ const (
 	minStale = 5 * time.Minute
 	// maxMetricName is the length of the longest name of a metric, in characters.
 	maxMetricName = 256
+	// advice names the fields of the configuration to check if no data was found.
+	advice = "check cpuMetric, memoryMetric, hostDimension and filter"
 )
 
 // Source reads the metrics of a SignalFx organization.
@@ -148,11 +152,7 @@ func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 			reading.Lost[m.mean], reading.Lost[m.stdDev] = errs[i], errs[i]
 			continue
 		}
-		m.add(&reading, results[i])
-		for _, series := range results[i].nodes {
-			covered := series.newest.Sub(series.oldest) + s.config.Step.Duration
-			reading.Window = min(max(reading.Window, covered), s.config.Window.Duration)
-		}
+		m.add(&reading, results[i], &s.config)
 	}
 	if errs[0] != nil && errs[1] != nil {
 		return load.Reading{}, load.JoinErrors(errs[0], errs[1])
@@ -162,15 +162,8 @@ func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 	if reading.Time.After(now) {
 		reading.Time = now
 	}
-	stale := map[string]bool{}
-	for _, result := range results {
-		for _, node := range result.stale {
-			if _, fresh := reading.Nodes[node]; !fresh {
-				stale[node] = true
-			}
-		}
-	}
-	reading.Stale = len(stale)
+	stale := sets.New(slices.Concat(results[0].stale, results[1].stale)...)
+	reading.Stale = stale.Difference(sets.KeySet(reading.Nodes)).Len()
 	return reading, nil
 }
 
@@ -193,39 +186,28 @@ func (s *Source) read(ctx context.Context, m *metric, resolve func(string) (stri
 		return metricResult{}, err
 	}
 	if len(data) == 0 {
-		return metricResult{}, &load.Error{Reason: load.Empty, Err: fmt.Errorf(
-			"query %s: no samples in the last %s: %s", m.query, s.config.Window.Duration, s.advice(m))}
+		return metricResult{}, load.Errorf(load.Empty,
+			"query %s: no samples in the last %s: %s", m.query, s.config.Window.Duration, advice)
 	}
 	hosts, err := s.hosts(ctx, m, data, now)
 	if err != nil {
 		return metricResult{}, err
 	}
 	result := collect(data, hosts, resolve, limits{start: start, end: now.Add(load.MaxAhead), fresh: now.Add(-s.staleAfter())})
-	if len(result.nodes) > 0 {
-		return result, nil
-	}
 	switch {
+	case len(result.nodes) > 0:
+		return result, nil
 	case len(result.stale) > 0:
-		err = &load.Error{Reason: load.Empty, Err: fmt.Errorf(
-			"query %s: the newest samples of all nodes (%d) are older than %s", m.query, len(result.stale), s.staleAfter())}
+		err = load.Errorf(load.Empty,
+			"query %s: the newest samples of all nodes (%d) are older than %s", m.query, len(result.stale), s.staleAfter())
 	case result.unmatched == len(data):
-		err = &load.Error{Reason: load.Empty, Err: fmt.Errorf(
-			"query %s: none of the %d series belongs to a node: %s", m.query, len(data), s.advice(m))}
+		err = load.Errorf(load.Empty, "query %s: none of the %d series belongs to a node: %s", m.query, len(data), advice)
 	default:
-		err = &load.Error{Reason: load.Invalid, Err: fmt.Errorf(
-			"query %s: no valid samples: must be percent, 0 to 100, in the last %s", m.query, s.config.Window.Duration)}
+		err = load.Errorf(load.Invalid,
+			"query %s: no valid samples: must be percent, 0 to 100, in the last %s", m.query, s.config.Window.Duration)
 	}
 	return metricResult{}, err
 }
 
 // staleAfter returns the age of its newest sample above which a node is stale.
 func (s *Source) staleAfter() time.Duration { return max(3*s.config.Step.Duration, minStale) }
-
-// advice returns the settings to check if no data was found.
-func (s *Source) advice(m *metric) string {
-	if s.config.Filter == "" {
-		return fmt.Sprintf("check the name of the metric %s and the dimension %s", m.name, s.config.HostDimension)
-	}
-	return fmt.Sprintf("check the name of the metric %s, the dimension %s and the filter %s",
-		m.name, s.config.HostDimension, s.config.Filter)
-}

@@ -81,15 +81,9 @@ func TestNew(t *testing.T) {
 			metricprovider.Config{Window: seconds(-3600)},
 			"window: invalid value -1h0m0s: must be at least the step, 1m0s",
 		},
-		"a bad address": {
-			metricprovider.Config{Address: "api.signalfx.com"},
-			`address "api.signalfx.com": must be a URL like https://api.us1.signalfx.com`,
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if tc.config.Address == "" {
-				tc.config.Address = address
-			}
+			tc.config.Address = address
 			source, err := New(tc.config, nodes)
 			if tc.wantErr != "" {
 				wantError(t, err, load.Invalid, tc.wantErr)
@@ -329,19 +323,17 @@ func TestEmpty(t *testing.T) {
 	}{
 		"no series": {
 			nil, nil, load.Empty,
-			"query " + query + ": no samples in the last 15m0s: check the name of the metric cpu.utilization and the dimension host",
+			"query " + query + ": no samples in the last 15m0s: " + advice,
 		},
 		"none match the filter": {
 			[]fakeSeries{host("c1", cpu, "node-1", 10)},
 			func(c *metricprovider.Config) { c.Filter = ` cluster:"b" ` }, load.Empty,
-			"query " + query + ` AND (cluster:"b"): no samples in the last 15m0s: check the name of the metric cpu.utilization, the ` +
-				`dimension host and the filter cluster:"b"`,
+			"query " + query + ` AND (cluster:"b"): no samples in the last 15m0s: ` + advice,
 		},
 		"no nodes": {
 			[]fakeSeries{host("c1", cpu, "node-1", 10)},
 			nil, load.Empty,
-			"query " + query + ": none of the 1 series belongs to a node: check the name of the metric cpu.utilization and the " +
-				"dimension host",
+			"query " + query + ": none of the 1 series belongs to a node: " + advice,
 		},
 		"all stale": {[]fakeSeries{old}, nil, load.Empty, "query " + query + ": the newest samples of all nodes (1) are older than 5m0s"},
 		"invalid": {[]fakeSeries{host("c1", cpu, "node-1", -1)}, nil, load.Invalid, "query " + query +

@@ -152,26 +152,17 @@ func (w *watchedStore) collect(out chan<- prometheus.Metric, fresh int, isFresh 
 		gauge(w.age, age.Seconds())
 	}
 	gauge(w.maxAge, w.MaxAge().Seconds())
-	degraded := 1.0
-	if isFresh {
-		degraded = 0
-	}
-	gauge(w.degraded, degraded)
+	gauge(w.degraded, map[bool]float64{true: 0, false: 1}[isFresh])
 	gauge(w.fresh, float64(fresh))
 	stats := w.Stats()
 	counter(w.reads, stats.Reads)
 	counter(w.rejected, stats.Rejected)
-	out <- histogram(w.duration, stats.Durations, w.source)
-	for _, reason := range load.Reasons {
-		counter(w.failures, stats.Failures[reason], string(reason))
-	}
-}
-
-// histogram returns the durations of the reads of a source.
-func histogram(desc *prometheus.Desc, d load.Durations, source string) prometheus.Metric {
-	buckets := make(map[float64]uint64, len(load.DurationBounds))
+	buckets, d := make(map[float64]uint64, len(load.DurationBounds)), stats.Durations
 	for i, bound := range load.DurationBounds {
 		buckets[bound.Seconds()] = uint64(d.Within[i])
 	}
-	return prometheus.MustNewConstHistogram(desc, uint64(d.Count), d.Sum.Seconds(), buckets, source)
+	out <- prometheus.MustNewConstHistogram(w.duration, uint64(d.Count), d.Sum.Seconds(), buckets, w.source)
+	for _, reason := range load.Reasons {
+		counter(w.failures, stats.Failures[reason], string(reason))
+	}
 }

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -52,7 +53,9 @@ type message struct {
 	Timestamp int64  `json:"timestamp"`
 	Window    window `json:"window"`
 	Source    string `json:"source"`
-	Data      data   `json:"data,omitzero"`
+	Data      struct {
+		NodeMetricsMap nodeMap
+	} `json:"data,omitzero"`
 }
 
 type window struct {
@@ -70,10 +73,6 @@ func (w window) length() time.Duration {
 		return time.Duration(w.End-w.Start) * time.Second
 	}
 	return 0
-}
-
-type data struct {
-	NodeMetricsMap nodeMap `json:"NodeMetricsMap"`
 }
 
 // nodeMap collects the load of the nodes while the message is decoded, one metric at a time, so that the
@@ -104,7 +103,9 @@ func (n *nodeMap) UnmarshalJSON(raw []byte) error {
 		if err != nil {
 			return err
 		}
-		var node nodeMetrics
+		var node struct {
+			Metrics metricList `json:"metrics"`
+		}
 		if err := dec.Decode(&node); err != nil {
 			return fmt.Errorf("data.NodeMetricsMap[%.260q]: %v", key, err) //nolint:errorlint // offsets are relative to the node
 		}
@@ -135,10 +136,6 @@ func (n *nodeMap) add(name string, metrics *metricList) error {
 		return fmt.Errorf("data.NodeMetricsMap: found more than %d nodes: must have at most %d", maxNodes, maxNodes)
 	}
 	return nil
-}
-
-type nodeMetrics struct {
-	Metrics metricList `json:"metrics"`
 }
 
 // metricList collects the values of the metrics of a node.
@@ -293,6 +290,9 @@ func Decode(r io.Reader) (load.Reading, error) {
 	}, nil
 }
 
+// nonNumber matches NaN and Infinity in their spellings.
+var nonNumber = regexp.MustCompile(`^[+-]?(?:NaN|Inf(?:inity)?)`)
+
 // quoteNonNumbers returns a message in which bare NaN and Infinity, which some services send and JSON does not allow, are
 // strings of the same length: quotes replace their first and last letters.
 func quoteNonNumbers(raw []byte) []byte {
@@ -307,21 +307,11 @@ func quoteNonNumbers(raw []byte) []byte {
 		case c == '"':
 			inString = !inString
 		case !inString && (c == 'N' || c == 'I' || c == '+' || c == '-'):
-			if n := nonNumber(out[i:]); n > 0 {
+			if n := len(nonNumber.Find(out[i:])); n > 0 {
 				out[i], out[i+n-1] = '"', '"'
 				i += n - 1
 			}
 		}
 	}
 	return out
-}
-
-// nonNumber returns the length of the prefix that is NaN or Infinity, 0 if there is none.
-func nonNumber(raw []byte) int {
-	for _, word := range []string{"NaN", "Infinity", "-Infinity", "+Infinity", "-Inf", "+Inf", "Inf"} {
-		if bytes.HasPrefix(raw, []byte(word)) {
-			return len(word)
-		}
-	}
-	return 0
 }

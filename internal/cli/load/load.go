@@ -36,12 +36,12 @@ type topOptions struct {
 	watch     base.Watch
 }
 
-// Values of --sort-by.
-const (
-	sortByCPU    = "cpu"
-	sortByMemory = "memory"
-	sortByName   = "name"
-)
+// sortKeys return the utilization that nodes are sorted by, highest first, by the value of --sort-by: none for their names.
+var sortKeys = map[string]func(topNode) *input.Utilization{
+	"cpu":    func(n topNode) *input.Utilization { return n.CPU },
+	"memory": func(n topNode) *input.Utilization { return n.Memory },
+	"name":   func(topNode) *input.Utilization { return nil },
+}
 
 func newTopCommand() *cobra.Command {
 	var o topOptions
@@ -82,7 +82,7 @@ there are enough samples.`,
 		"profile in that configuration (default the first with a source)")
 	flags := cmd.Flags()
 	o.output.AddNoHeadersFlag(cmd)
-	flags.StringVar(&o.sortBy, "sort-by", sortByCPU, "cpu, memory (highest first) or name")
+	flags.StringVar(&o.sortBy, "sort-by", "cpu", "cpu, memory (highest first) or name")
 	o.output.AddFlag(cmd)
 	o.watch.AddFlags(cmd, 15*time.Second)
 	input.ExcludeLive(cmd, "recording")
@@ -92,7 +92,7 @@ there are enough samples.`,
 	for _, flag := range []string{"provider", "address", "load-source"} {
 		cmd.MarkFlagsMutuallyExclusive("config", flag)
 	}
-	base.CompleteWith(cmd, "sort-by", sortByCPU, sortByMemory, sortByName)
+	base.CompleteWith(cmd, "sort-by", "cpu", "memory", "name")
 	return cmd
 }
 
@@ -120,16 +120,9 @@ type topNode struct {
 	Memory *input.Utilization `json:"memory"`
 }
 
-func (o *topOptions) validate() error {
-	if o.sortBy != sortByCPU && o.sortBy != sortByMemory && o.sortBy != sortByName {
-		return base.InvalidValue("sort-by", o.sortBy, "cpu, memory or name")
-	}
-	return nil
-}
-
 func (o *topOptions) run(ctx context.Context, out, errOut io.Writer) error {
-	if err := o.validate(); err != nil {
-		return err
+	if sortKeys[o.sortBy] == nil {
+		return base.InvalidValue("sort-by", o.sortBy, "cpu, memory or name")
 	}
 	warn := base.Warnings(errOut)
 	if o.recording != "" {
@@ -190,7 +183,13 @@ func (o *topOptions) readAndPrint(ctx context.Context, source load.Source, out i
 // be read.
 func (o *topOptions) print(reading load.Reading, now time.Time, out io.Writer, warn func(string)) error {
 	result := newTopResult(reading, now)
-	slices.SortFunc(result.Nodes, func(a, b topNode) int { return cmp.Or(o.compare(a, b), cmp.Compare(a.Name, b.Name)) })
+	mean := func(n topNode) float64 {
+		if u := sortKeys[o.sortBy](n); u != nil {
+			return u.Mean
+		}
+		return -1
+	}
+	slices.SortFunc(result.Nodes, func(a, b topNode) int { return cmp.Or(cmp.Compare(mean(b), mean(a)), cmp.Compare(a.Name, b.Name)) })
 	o.watch.Begin(out, o.output.Format)
 	if err := o.output.Print(out, result, func(out io.Writer) { result.print(out, &o.output) }); err != nil {
 		return err
@@ -203,23 +202,6 @@ func (o *topOptions) print(reading load.Reading, now time.Time, out io.Writer, w
 			format.Of(result.Rejected, "value"), format.Of(result.Stale, "node")))
 	}
 	return base.Failure(reading.LostError())
-}
-
-// compare orders two nodes by descending utilization.
-func (o *topOptions) compare(a, b topNode) int {
-	mean := func(u *input.Utilization) float64 {
-		if u == nil {
-			return -1
-		}
-		return u.Mean
-	}
-	switch o.sortBy {
-	case sortByCPU:
-		return cmp.Compare(mean(b.CPU), mean(a.CPU))
-	case sortByMemory:
-		return cmp.Compare(mean(b.Memory), mean(a.Memory))
-	}
-	return 0
 }
 
 func newTopResult(reading load.Reading, now time.Time) topResult {

@@ -2,15 +2,10 @@ package loadwatcher
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"fmt"
 	"math/big"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -20,26 +15,21 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/util/cert"
+
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
-// selfSigned returns a certificate for 127.0.0.1 and its key.
-func selfSigned(t *testing.T, serial int64) (cert, key string) {
+// selfSigned returns a certificate for 127.0.0.1, its key and its serial number.
+func selfSigned(t *testing.T) (text, key string, serial *big.Int) {
 	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	certPEM, keyPEM, err := cert.GenerateSelfSignedCertKey("127.0.0.1", nil, nil)
 	must.Succeed(t, err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(serial), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-	}
-	raw, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	chain, err := cert.ParseCertsPEM(certPEM)
 	must.Succeed(t, err)
-	rawKey, err := x509.MarshalPKCS8PrivateKey(private)
-	must.Succeed(t, err)
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})),
-		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: rawKey}))
+	return string(certPEM), string(keyPEM), chain[0].SerialNumber
 }
 
 // replace replaces a file as a whole.
@@ -55,12 +45,12 @@ func TestCertificate(t *testing.T) {
 	if _, err := c.get(nil); err == nil {
 		t.Error("no error without files")
 	}
-	cert1, key1 := selfSigned(t, 1)
-	cert2, key2 := selfSigned(t, 2)
-	expect := func(what string, serial int64) {
+	cert1, key1, serial1 := selfSigned(t)
+	cert2, key2, serial2 := selfSigned(t)
+	expect := func(what string, serial *big.Int) {
 		t.Helper()
 		pair, err := c.get(nil)
-		if err != nil || pair.Leaf.SerialNumber.Int64() != serial {
+		if err != nil || pair.Leaf.SerialNumber.Cmp(serial) != 0 {
 			t.Errorf("%s: %v, %v, want the certificate %d", what, pair, err, serial)
 		}
 	}
@@ -70,15 +60,15 @@ func TestCertificate(t *testing.T) {
 		t.Error("no error for files that do not match")
 	}
 	replace(t, c.certFile, cert1)
-	expect("at the start", 1)
+	expect("at the start", serial1)
 	replace(t, c.keyFile, key2)
-	expect("with the new key", 1)
+	expect("with the new key", serial1)
 	replace(t, c.certFile, cert2)
-	expect("with the new certificate", 2)
+	expect("with the new certificate", serial2)
 	replace(t, c.certFile, "text")
-	expect("with an invalid file", 2)
+	expect("with an invalid file", serial2)
 	must.Succeed(t, os.Remove(c.keyFile))
-	expect("without the key", 2)
+	expect("without the key", serial2)
 }
 
 // TestRotationUnderLoad checks that no request fails while certificate, key and token are replaced one
@@ -86,8 +76,8 @@ func TestCertificate(t *testing.T) {
 func TestRotationUnderLoad(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
-	cert1, key1 := selfSigned(t, 1)
-	cert2, key2 := selfSigned(t, 2)
+	cert1, key1, _ := selfSigned(t)
+	cert2, key2, serial2 := selfSigned(t)
 	replace(t, path("cert"), cert1)
 	replace(t, path("key"), key1)
 	replace(t, path("token"), "one")
@@ -161,8 +151,8 @@ func TestRotationUnderLoad(t *testing.T) {
 	conn, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // the test reads the certificate
 	must.Succeed(t, err)
 	defer conn.Close()
-	if serial := conn.ConnectionState().PeerCertificates[0].SerialNumber.Int64(); serial != 2 {
-		t.Errorf("certificate %d is served, want 2", serial)
+	if serial := conn.ConnectionState().PeerCertificates[0].SerialNumber; serial.Cmp(serial2) != 0 {
+		t.Errorf("certificate %d is served, want %d", serial, serial2)
 	}
 	if strings.Contains(watcher.String(), "panic") {
 		t.Error(watcher)

@@ -85,7 +85,7 @@ func (o *options) serve(ctx context.Context, stderr io.Writer) error {
 	go func() {
 		defer close(readerDone)
 		store.Run(ctx, source, o.pollInterval, func(s load.State) {
-			state.Set(s)
+			state.Store(&s)
 			logState(logger, store, s)
 		})
 	}()

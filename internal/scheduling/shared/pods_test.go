@@ -65,7 +65,7 @@ func TestPodStoreErrors(t *testing.T) {
 	}{
 		"SignalFx": {
 			metricprovider.Config{Type: metricprovider.SignalFx},
-			"podUsage.type: SignalFx does not provide the usage of pods: must be one of Prometheus, KubernetesMetricsServer",
+			"podUsage.type: invalid value \"SignalFx\": must be one of Prometheus, KubernetesMetricsServer",
 		},
 		"no access": {
 			metricprovider.Config{Type: metricprovider.MetricsServer},

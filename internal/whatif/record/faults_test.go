@@ -152,7 +152,7 @@ func TestRefusedConnection(t *testing.T) {
 	defer plain.Close()
 	config.Server.Address = strings.Replace(plain.URL, "http:", "https:", 1)
 	_, err = Record(t.Context(), io.Discard, config, Options{Log: func(line string) { t.Error(line) }})
-	if err == nil || !strings.HasSuffix(err.Error(), " has no TLS: the address must begin with http://") {
+	if err == nil || !strings.HasSuffix(err.Error(), "http: server gave HTTP response to HTTPS client") {
 		t.Errorf("error %v", err)
 	}
 }
