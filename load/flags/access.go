@@ -107,7 +107,10 @@ func stripFields(obj any) (any, error) {
 		return obj, nil
 	}
 	return &v1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion, Labels: node.Labels},
-		Status:     v1.NodeStatus{Capacity: node.Status.Capacity, Addresses: node.Status.Addresses},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion, Labels: node.Labels,
+			CreationTimestamp: node.CreationTimestamp,
+		},
+		Status: v1.NodeStatus{Capacity: node.Status.Capacity, Addresses: node.Status.Addresses},
 	}, nil
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/load/provider"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
@@ -71,5 +73,14 @@ func TestReadFile(t *testing.T) {
 		case want == "" && (err != nil || config.Type != "Service" || config.Address != "http://a"):
 			t.Errorf("%d bytes: %+v, %v", len(text), config, err)
 		}
+	}
+}
+
+// TestStripFields checks that a node keeps the time of its creation: samples from before belong to an earlier node.
+func TestStripFields(t *testing.T) {
+	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", CreationTimestamp: metav1.Now(), Annotations: map[string]string{"b": "c"}}}
+	got, err := stripFields(node)
+	if n := got.(*v1.Node); err != nil || !n.CreationTimestamp.Equal(&node.CreationTimestamp) || n.Annotations != nil {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
