@@ -45,31 +45,46 @@ func NewPods(config metricprovider.Config) (*PodSource, error) {
 // String returns the URL of the server, for messages.
 func (s *PodSource) String() string { return s.Client.String() + ", pods" }
 
-// Queries returns the queries for the CPU usage in cores and the memory usage in bytes, one sample per pod.
-//
-// The metrics are from the kubelet's cAdvisor. Each container has a series, as have the pod itself (without the label
-// container) and its pause container (with container POD or without the label). The inner maximum counts a container once if
-// two scrape configurations collect it, or if it was restarted within the window. If a container runtime has no series of containers, the
-// series of the pod counts. The rate of a counter that is younger than its window is too low, see alternatives: pods that were not scraped
-// a window ago are left out.
-func (s *PodSource) Queries() (cpu, memory string) { return s.queries("") }
-
-// queries returns Queries with a prefix of the labels, exported_ if the labels of the target replace those of the pods.
+// queries returns the queries for CPU and memory with a prefix of the labels, exported_ if the labels of the target replace those of the pods.
 func (s *PodSource) queries(prefix string) (cpu, memory string) {
-	pod, container := prefix+"pod", prefix+"container"
-	labels := prefix + "namespace, " + pod + ", " + string(clusterLabel)
-	byPod := " by (" + labels + ") "
-	sum := func(metric, over string) string {
-		containers := selector(&s.config, metric, container+`!=""`, container+`!="POD"`, pod+`!=""`)
-		pods := selector(&s.config, metric, container+`=""`, pod+`!=""`)
-		return "sum" + byPod + "(max by (" + labels + ", " + container + ") (" + fmt.Sprintf(over, containers) + "))" +
-			" or max" + byPod + "(" + fmt.Sprintf(over, pods) + ")"
+	series := func(metric string, matchers ...string) (string, bool) {
+		return selector(&s.config, metric, matchers...), true
 	}
-	const used = "container_cpu_usage_seconds_total"
-	window := promDuration(s.config.RateWindow)
-	cpu = "(" + sum(used, "rate(%s["+window+"])") + ") and group" + byPod + "(" + selector(&s.config, used,
-		pod+`!=""`) + " offset " + window + ")"
-	return cmp.Or(s.config.Queries.PodCPU, cpu), cmp.Or(s.config.Queries.PodMemory, sum("container_memory_working_set_bytes", "%s"))
+	by := prefix + "namespace, " + prefix + "pod, " + string(clusterLabel)
+	return PodQueries(&s.config, series, by, prefix+"pod", prefix+"container")
+}
+
+// The metrics of the usage of containers, from the kubelet's cAdvisor.
+const (
+	ContainerCPU    = "container_cpu_usage_seconds_total"
+	ContainerMemory = "container_memory_working_set_bytes"
+)
+
+// PodQueries returns the queries for the CPU usage in cores and the memory usage in bytes, one sample for each pod, which has the labels
+// by. pod and container are the names of these labels. series returns the selector of a metric with matchers, and false if the metric is
+// omitted.
+//
+// Each container has a series, as have the pod itself (without the label container) and its pause container (with container POD or without
+// the label). The inner maximum counts a container once if two scrape configurations collect it, or if it was restarted within the window.
+// If a container runtime has no series of containers, the series of the pod counts. The rate of a counter that is younger than its window
+// is too low, see alternatives: pods that were not scraped a window ago are left out.
+func PodQueries(
+	c *metricprovider.Config, series func(metric string, matchers ...string) (string, bool), by, pod, container string,
+) (cpu, memory string) {
+	sum := func(metric, over string) string {
+		containers, _ := series(metric, container+`!=""`, container+`!="POD"`, pod+`!=""`)
+		pods, ok := series(metric, container+`=""`, pod+`!=""`)
+		if !ok {
+			return ""
+		}
+		return fmt.Sprintf("sum by (%[1]s) (max by (%[1]s, %[2]s) (%[3]s)) or max by (%[1]s) (%[4]s)", by, container,
+			fmt.Sprintf(over, containers), fmt.Sprintf(over, pods))
+	}
+	window := promDuration(c.RateWindow)
+	if scraped, ok := series(ContainerCPU, pod+`!=""`); ok {
+		cpu = fmt.Sprintf("(%s) and group by (%s) (%s offset %s)", sum(ContainerCPU, "rate(%s["+window+"])"), by, scraped, window)
+	}
+	return cmp.Or(c.Queries.PodCPU, cpu), cmp.Or(c.Queries.PodMemory, sum(ContainerMemory, "%s"))
 }
 
 // exportedPrefix is the prefix of labels that Prometheus renames if a target has labels of the same names and honor_labels is not set.
@@ -80,7 +95,7 @@ func (s *PodSource) findPrefix(ctx context.Context, at time.Time) (string, error
 	if s.config.Queries.PodCPU != "" || s.config.Queries.PodMemory != "" {
 		return "", nil
 	}
-	renamed := selector(&s.config, "container_memory_working_set_bytes", exportedPrefix+`pod!=""`)
+	renamed := selector(&s.config, ContainerMemory, exportedPrefix+`pod!=""`)
 	vector, err := s.vector(ctx, "count("+renamed+")", at)
 	if len(vector) > 0 && vector[0].Value > 0 {
 		return exportedPrefix, err
@@ -135,10 +150,9 @@ func (s *PodSource) ReadPodsAt(ctx context.Context, at time.Time) (load.PodReadi
 		reading.Pods = append(reading.Pods, usage)
 	}
 	if len(reading.Pods) == 0 {
-		return load.PodReading{}, &load.Error{Reason: load.Empty, Err: fmt.Errorf(
-			"no pod has both CPU and memory: %d series of CPU, for example %s, and %d of memory, for example %s: "+
-				"both must have the labels namespace and pod",
-			len(vectors[0]), example(vectors[0]), len(vectors[1]), example(vectors[1]))}
+		return load.PodReading{}, load.Errorf(load.Empty, "no pod has both CPU and memory: %d series of CPU, for example %s, and %d of "+
+			"memory, for example %s: both must have the labels namespace and pod",
+			len(vectors[0]), example(vectors[0]), len(vectors[1]), example(vectors[1]))
 	}
 	slices.SortFunc(reading.Pods, load.PodUsage.Compare)
 	return reading, nil
@@ -170,11 +184,10 @@ func (s *PodSource) queryPods(ctx context.Context, query string, at time.Time) (
 	case err != nil:
 		return nil, err
 	case len(vector) == 0:
-		return nil, &load.Error{Reason: load.Empty, Err: fmt.Errorf(
-			"%s: no data: check that the metrics of containers are scraped from the kubelets (/metrics/cadvisor)", nameOf(query))}
+		return nil, load.Errorf(load.Empty,
+			"%s: no data: check that the metrics of containers are scraped from the kubelets (/metrics/cadvisor)", nameOf(query))
 	case len(vector) > load.MaxPods:
-		return nil, &load.Error{Reason: load.TooLarge, Err: fmt.Errorf(
-			"query %s: found %d series, maximum is %d", query, len(vector), load.MaxPods)}
+		return nil, load.Errorf(load.TooLarge, "query %s: found %d series, maximum is %d", query, len(vector), load.MaxPods)
 	}
 	return vector, nil
 }

@@ -192,6 +192,18 @@ func TestRecord(t *testing.T) {
 		"series kube_pod_tolerations: no data: a pod tolerates")
 }
 
+// TestUsageQueries checks that pods that were not scraped a rate window ago have no CPU usage: their rate would be too low.
+func TestUsageQueries(t *testing.T) {
+	config := (&fakeServer{}).emptyConfig()
+	config.UsageLabels, config.Series = map[string]string{"pod": "p"}, map[string]string{containerMemory: ""}
+	must.Succeed(t, config.Validate())
+	cpu, memory := config.usageQueries()
+	const young = ") and group by (namespace, p) (container_cpu_usage_seconds_total{p!=\"\"} offset 2m)"
+	if !strings.HasSuffix(cpu, young) || strings.Count(cpu, "[2m]") != 2 || memory != "" {
+		t.Errorf("%s, %q", cpu, memory)
+	}
+}
+
 // TestNodeChanges gives all nodes 32 cores after an hour: a node has its last recorded amounts, and is not recorded twice.
 func TestNodeChanges(t *testing.T) {
 	pods, nodes := scenario()

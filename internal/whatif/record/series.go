@@ -1,12 +1,13 @@
 package record
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/load/prometheus"
 )
 
 // The series of kube-state-metrics v2 and cAdvisor that have a meaning besides the fields that they set.
@@ -23,8 +24,8 @@ const (
 	nodeInfo          = "kube_node_info"
 	nodeLabels        = "kube_node_labels"
 
-	containerCPU    = "container_cpu_usage_seconds_total"
-	containerMemory = "container_memory_working_set_bytes"
+	containerCPU    = prometheus.ContainerCPU
+	containerMemory = prometheus.ContainerMemory
 )
 
 // aspect is what a query returns about a series.
@@ -184,23 +185,7 @@ func (s series) identity() []string {
 }
 
 // usageQueries returns the queries for CPU in cores and memory in bytes, one series per pod.
-//
-// Each container has a series, and so have the pod itself (without the label container) and its pause container (POD, or no
-// label either). The inner maximum counts a container once that is scraped twice or was restarted. Some container runtimes have no series
-// of containers: then the series of the pod counts.
 func (c *Config) usageQueries() (cpu, memory string) {
 	labels := rename(c.UsageLabels, "namespace", "pod", "container")
-	pod, container := strings.Join(labels[:2], ", "), strings.Join(labels, ", ")
-	sum := func(name, of string) string {
-		containers, ok := c.series(name, labels[2]+`!=""`, labels[2]+`!="POD"`, labels[1]+`!=""`)
-		if !ok {
-			return ""
-		}
-		pods, _ := c.series(name, labels[2]+`=""`, labels[1]+`!=""`)
-		return fmt.Sprintf("sum by (%s) (max by (%s) (%s)) or max by (%s) (%s)", pod, container, fmt.Sprintf(of, containers),
-			pod, fmt.Sprintf(of, pods))
-	}
-	cpu = sum(containerCPU, "rate(%s["+promDuration(c.Server.RateWindow.Duration)+"])")
-	memory = sum(containerMemory, "%s")
-	return cmp.Or(c.Server.Queries.PodCPU, cpu), cmp.Or(c.Server.Queries.PodMemory, memory)
+	return prometheus.PodQueries(&c.Server, c.series, strings.Join(labels[:2], ", "), labels[1], labels[2])
 }
