@@ -186,13 +186,13 @@ func Utilization(requested, allocatable resources.Amounts) float64 {
 // Loop has the settings that apply to all groups. Times are in seconds.
 type Loop struct {
 	// Interval between passes.
-	Interval int64 `json:"interval"`
+	Interval int64 `json:"interval" range:"1,86400"`
 	// Idle is how long a node must be unneeded before it is removed.
-	Idle int64 `json:"idle"`
+	Idle int64 `json:"idle" range:"0,86400"`
 	// AfterAdd is how long no node is removed after one was added.
-	AfterAdd int64 `json:"afterAdd"`
+	AfterAdd int64 `json:"after-add" range:"0,86400"`
 	// Utilization is the threshold below which a node can be unneeded.
-	Utilization float64 `json:"utilization"`
+	Utilization float64 `json:"utilization" range:"0,1"`
 }
 
 // DefaultLoop has the defaults of Cluster Autoscaler: scan-interval, scale-down-unneeded-time, scale-down-delay-after-add and

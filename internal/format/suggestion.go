@@ -1,6 +1,17 @@
 package format
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
+
+// InvalidValue returns the error of a value that is not allowed.
+func InvalidValue(name string, value any, allowed string) error {
+	if text, ok := value.(string); ok {
+		value = fmt.Sprintf("%q", text)
+	}
+	return fmt.Errorf("%s: invalid value %v: must be %s", name, value, allowed)
+}
 
 // Suggestion returns the end of an error about an unknown name: "; did you mean NAME?" with the most similar known name, or with a
 // name that it begins, "" if no name is similar. A name that differs in half of its letters is similar only if it begins with the same.

@@ -97,7 +97,6 @@ func TestReadErrors(t *testing.T) {
 		"an empty object": {"{}", "document 1: kind: required"},
 		"a text":          {"hello", "document 1: json: cannot unmarshal string into Go value"},
 		"open bracket":    {"a:\n  [", "document 1: yaml: line 2: did not find expected node content"},
-		"a tab":           {"a:\n\tb: c\n", "document 1: yaml: line 2: found character that cannot start any token"},
 		"no separator":    {node + pod("p", ""), `line 5: key "apiVersion" already set in map`},
 		"items":           {"apiVersion: v1\nkind: List\nitems: {}", "document 1: json: cannot unmarshal object into Go struct field header.items"},
 		"separator":       {node + "--- a\n", "document 1: invalid Yaml document separator: a"},
@@ -115,7 +114,6 @@ func TestReadErrors(t *testing.T) {
 {"name": "a"}, {"name": "b", "resources": {"limits": {"nvidia.com/gpu": "1O"}}}]}}]}`,
 			`document 1: item 1: Pod shop/web: spec.containers[1].resources.limits[nvidia.com/gpu]: quantities must match the regular expression`,
 		},
-		"random bytes": {"\x9a\x01a: b", "document 1: yaml: invalid leading UTF-8 octet"},
 		"no number": {
 			"apiVersion: v1\nkind: Node\nmetadata: {name: node-1}\nstatus: {allocatable: {cpu: .nan}}",
 			"document 1: json: unsupported value: NaN",
@@ -161,10 +159,9 @@ func TestReadErrors(t *testing.T) {
 		"list in place of an object": {
 			"apiVersion: v1\nkind: Pod\nmetadata: {name: c}\nspec: []", `document 1: Pod c: spec: json: cannot unmarshal array`,
 		},
-		"no name":         {"apiVersion: v1\nkind: Node\nmetadata: {}", "document 1: a node without metadata.name"},
-		"duplicate":       {node + "---\n" + node, "document 2: duplicate node node-1, first defined in "},
-		"duplicate field": {"apiVersion: v1\nkind: Node\nmetadata: {name: a}\nmetadata: {name: b}", `line 4: key "metadata" already set in map`},
-		"no nodes":        {pod("p", "") + "---\n" + pod("q", ""), "-o yaml); ignored: 2 Pod"},
+		"no name":   {"apiVersion: v1\nkind: Node\nmetadata: {}", "document 1: a node without metadata.name"},
+		"duplicate": {node + "---\n" + node, "document 2: duplicate node node-1, first defined in "},
+		"no nodes":  {pod("p", "") + "---\n" + pod("q", ""), "-o yaml); ignored: 2 Pod"},
 		"no nodes, other kinds": {
 			pod("p", "") + "---\napiVersion: argoproj.io/v1alpha1\nkind: Rollout\nmetadata: {name: r}",
 			"found no nodes in the input: must have " +

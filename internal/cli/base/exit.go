@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
 
 // Exit codes of the programs.
@@ -98,11 +100,7 @@ func ConfigureService(cmd *cobra.Command, validate func(*cobra.Command) error) {
 
 // InvalidValue returns the error of a flag with a value that is not allowed.
 func InvalidValue(flag string, value any, allowed string) error {
-	format := "--%s: invalid value %v: must be %s"
-	if _, ok := value.(string); ok {
-		format = "--%s: invalid value %q: must be %s"
-	}
-	return fmt.Errorf(format, flag, value, allowed)
+	return format.InvalidValue("--"+flag, value, allowed)
 }
 
 // CheckAddress returns an error for the value of a flag that is no address to listen on.

@@ -3,7 +3,6 @@ package shadow
 import (
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -76,10 +75,7 @@ func writeHour(b *testing.B, path string, nodes, pods int) {
 		p.CPU, p.Memory = recording.NewSeries(first, cpu...), recording.NewSeries(first, memory...)
 		r.Pods = append(r.Pods, p)
 	}
-	file, err := os.Create(path)
-	must.Succeed(b, err)
-	defer file.Close()
-	must.Succeed(b, r.Write(file))
+	must.Succeed(b, r.WriteFile(path))
 }
 
 // BenchmarkReplay replays an hour of 1,000 nodes and 30,000 pods, of which 3,000 are created in the hour, with two candidates, in processes of

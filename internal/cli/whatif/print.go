@@ -99,35 +99,23 @@ func (p printer) conclusion(r *result.Result) {
 		return
 	}
 	p.marked("### ", s.Headline, "")
-	parts := conclusionParts(s)
-	for _, part := range parts {
-		for _, text := range part.texts {
-			if p.isMarkdown() {
-				fmt.Fprintf(p.out, "- **%s** %s\n", p.text(part.label), p.text(text))
-			} else {
-				p.wrapped(fmt.Sprintf("  %-*s  ", len(parts[0].label), part.label), text)
+	of := ""
+	if s.Of != "" {
+		of = " of " + s.Of
+	}
+	labels, texts := []string{"effect" + of + ":", "price" + of + ":", "apply:"}, [][]string{s.Effect, s.Price, {s.Apply}}
+	for i, label := range labels {
+		for _, text := range texts[i] {
+			switch {
+			case text == "": // nothing to apply
+			case p.isMarkdown():
+				fmt.Fprintf(p.out, "- **%s** %s\n", p.text(label), p.text(text))
+			default:
+				p.wrapped(fmt.Sprintf("  %-*s  ", len(labels[0]), label), text)
 			}
 		}
 	}
 	fmt.Fprintln(p.out)
-}
-
-// conclusionPart is a part of a recommendation.
-type conclusionPart struct {
-	label string
-	texts []string
-}
-
-// conclusionParts returns the parts of a recommendation after its headline.
-func conclusionParts(s *result.Recommendation) []conclusionPart {
-	parts := []conclusionPart{{"effect:", s.Effect}, {"price:", s.Price}}
-	if s.Of != "" {
-		parts[0].label, parts[1].label = "effect of "+s.Of+":", "price of "+s.Of+":"
-	}
-	if s.Apply != "" {
-		parts = append(parts, conclusionPart{"apply:", []string{s.Apply}})
-	}
-	return parts
 }
 
 // sizes returns the numbers of nodes, pods and seeds.

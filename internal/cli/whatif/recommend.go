@@ -275,17 +275,12 @@ func (o *recommendOptions) parseChange() error {
 		return errors.New("--change: must be one or more of profile, requests, slack")
 	}
 	for _, lever := range o.change {
-		switch lever {
-		case "profile":
-			o.Change.Profile = true
-		case "requests":
-			o.Change.Requests = true
-		case "slack":
-			o.Change.Slack = true
-		default:
+		if !slices.Contains(levers, lever) {
 			return base.InvalidValue("change", lever, "profile, requests or slack"+format.Suggestion(lever, levers))
 		}
 	}
+	has := func(lever string) bool { return slices.Contains(o.change, lever) }
+	o.Change = recommend.Changes{Profile: has("profile"), Requests: has("requests"), Slack: has("slack")}
 	return nil
 }
 

@@ -24,8 +24,7 @@ type resultOptions struct {
 	// conditions are the parsed values of failOn.
 	conditions []condition
 	output     base.Output
-	report     string
-	force      bool
+	report     base.NewFile
 }
 
 func (o *resultOptions) addFlags(cmd *cobra.Command) {
@@ -38,17 +37,13 @@ func (o *resultOptions) addFlags(cmd *cobra.Command) {
 			"differs from the baseline, as in 'difference.overloadMinutes>0'; may be repeated",
 	)
 	o.output.AddFlag(cmd, formatHTML, base.FormatMarkdown)
-	flags.StringVar(&o.report, "report", "", "also write a self-contained HTML report to this file")
-	flags.BoolVar(&o.force, "force", false, "replace existing files")
+	o.report = base.NewFile{Flag: "--report", Mode: reportMode}
+	flags.StringVar(&o.report.Path, "report", "", "also write a self-contained HTML report to this file")
+	flags.BoolVar(&o.report.Force, "force", false, "replace existing files")
 }
 
 // requirements are the flags with which runs have figures.
 var requirements = map[result.Requirement]string{result.WithAutoscaler: "--autoscaler", result.WithSlack: "--autoscaler and --slack"}
-
-// reportFile returns the file in --report.
-func (o *resultOptions) reportFile() base.NewFile {
-	return base.NewFile{Flag: "--report", Path: o.report, Force: o.force, Mode: reportMode}
-}
 
 // validate returns an error for an invalid flag, for a figure that requires more than met, or if the report cannot be written. It is
 // called before any run.
@@ -63,10 +58,10 @@ func (o *resultOptions) validate(cmd *cobra.Command, met result.Requirement) err
 		}
 		o.conditions = append(o.conditions, c)
 	}
-	if o.report == "" {
+	if o.report.Path == "" {
 		return nil
 	}
-	return o.reportFile().Check(cmd)
+	return o.report.Check(cmd)
 }
 
 // finish writes the report of a result that was printed, with an error or nil. It returns an error if the result is incomplete or a
@@ -90,10 +85,10 @@ func (o *resultOptions) print(out io.Writer, r *result.Result) error {
 
 // writeReport writes the report if --report is set.
 func (o *resultOptions) writeReport(r *result.Result) error {
-	if o.report == "" {
+	if o.report.Path == "" {
 		return nil
 	}
-	return o.reportFile().Write(func(out io.Writer) error { return report.Write(out, r) })
+	return o.report.Write(func(out io.Writer) error { return report.Write(out, r) })
 }
 
 // checkFailOn returns an error if a condition of --fail-on is true in a scenario.

@@ -34,22 +34,12 @@ func (o *whatIfOptions) addScaleFlags(cmd *cobra.Command) {
 	completeWith(cmd, "slack", cobra.ShellCompDirectiveDefault, "0%", "5%", "10%", "20%")
 }
 
-// validateScale returns an error for invalid flags of autoscalers.
-func (o *whatIfOptions) validateScale() error {
-	if len(o.slack) > 0 && len(o.autoscaler) == 0 {
-		return errors.New("--slack: requires --autoscaler")
-	}
-	for i, text := range o.slack {
-		if slices.Contains(o.slack[:i], text) {
-			return fmt.Errorf("--slack: found %s twice", text)
-		}
-	}
-	return nil
-}
-
 // parseScale parses the flags of autoscalers.
 func (o *whatIfOptions) parseScale() error {
-	if len(o.autoscaler) == 0 {
+	switch {
+	case len(o.slack) > 0 && len(o.autoscaler) == 0:
+		return errors.New("--slack: requires --autoscaler")
+	case len(o.autoscaler) == 0:
 		return nil
 	}
 	spec, err := scaling.Parse(o.autoscaler)
@@ -57,7 +47,10 @@ func (o *whatIfOptions) parseScale() error {
 		return fmt.Errorf("--autoscaler: %w", err)
 	}
 	o.Autoscaler = &spec
-	for _, text := range o.slack {
+	for i, text := range o.slack {
+		if slices.Contains(o.slack[:i], text) {
+			return fmt.Errorf("--slack: found %s twice", text)
+		}
 		policy, err := slackPolicy(text)
 		if err != nil {
 			return err

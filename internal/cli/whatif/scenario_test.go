@@ -15,7 +15,7 @@ func TestInvalidScenario(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                               "found an empty file: must be YAML or JSON",
 		"apiVersion: v1\nkind: Pod\n":    "unknown field \"apiVersion\"\nunknown field \"kind\"",
-		"generate: {nodes: 3, podz: 20}": `generate: unknown key "podz"`,
+		"generate: {nodes: 3, podz: 20}": `generate: unknown field "podz"`,
 		"generate: {nodes: 3, pods: 5}\nusage: [burst]": "usage[0]: ",
 		"picture: x":            `unknown field "picture"`,
 		"generate:\n\tnodes: 3": "yaml: line 2: found character that cannot start any token",

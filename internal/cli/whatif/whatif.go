@@ -210,29 +210,14 @@ func (o *whatIfOptions) addFlags(cmd *cobra.Command, seeds int) {
 	completeWith(cmd, "usage", cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace, recording.UsageKinds...)
 }
 
-// fraction is the value of a flag: above 0 and at most 1.
-type fraction float64
-
-// String implements pflag.Value.
-func (f *fraction) String() string { return strconv.FormatFloat(float64(*f), 'g', -1, 64) }
-
-// Type implements pflag.Value.
-func (*fraction) Type() string { return "fraction" }
-
-// Set implements pflag.Value.
-func (f *fraction) Set(text string) error {
-	value, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(value > 0 && value <= 1) { // or not a number
-		return errors.New("must be above 0 and at most 1, such as 0.85")
-	}
-	*f = fraction(value)
-	return nil
-}
-
 // AddSaturationFlag adds the flag --saturation.
 func AddSaturationFlag(cmd *cobra.Command, value *float64) {
-	*value = result.DefaultSaturation
-	cmd.Flags().Var((*fraction)(value), "saturation", "fraction of its allocatable CPU above which a node counts as saturated")
+	cmd.Flags().Float64Var(value, "saturation", result.DefaultSaturation,
+		"fraction of its allocatable CPU above which a node counts as saturated")
+	base.CheckFlag(cmd, "saturation", "above 0 and at most 1, such as 0.85", func(text string) bool {
+		fraction, err := strconv.ParseFloat(text, 64)
+		return err == nil && fraction > 0 && fraction <= 1
+	})
 	base.Rare(cmd, "saturation")
 }
 
@@ -245,9 +230,6 @@ func completeWith(cmd *cobra.Command, flag string, directive cobra.ShellCompDire
 func (o *whatIfOptions) validate(cmd *cobra.Command) error {
 	if o.Source.Reschedule && !o.hasObjects() {
 		return errors.New("--reschedule: requires --filename or --recording: all pods of other input are scheduled anyway")
-	}
-	if err := o.validateScale(); err != nil {
-		return err
 	}
 	if o.Seeds > 1 && o.isOverTime() {
 		o.checkParts(cmd)

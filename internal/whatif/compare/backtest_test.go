@@ -109,8 +109,8 @@ func TestErrors(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	for options, want := range map[string]string{
-		",from=1m,to=1m": `to: invalid value "1m": must be more than from`,
-		",from=soon":     `from: invalid value "soon": must be a duration of whole seconds`,
+		",from=1m,to=1m": "to: invalid value 1m0s: must be more than from",
+		",from=soon":     `from: time: invalid duration "soon"`,
 		",to=200h":       "must be at most 48h59m0s, the length of the recording",
 		",from=2939m":    "found 0 s from second 176340 to 176340: must be at least 60 s",
 		",step=60":       "step",

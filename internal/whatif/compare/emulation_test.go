@@ -67,10 +67,7 @@ func TestEmulatedVersion(t *testing.T) {
 		must.Succeed(t, err)
 		s.About.Kubernetes = tc.version
 		path := filepath.Join(t.TempDir(), "snapshot.plrec")
-		file, err := os.Create(path)
-		must.Succeed(t, err)
-		must.Succeed(t, s.Write(file))
-		must.Succeed(t, file.Close())
+		must.Succeed(t, s.WriteFile(path))
 		job := jobs(t, "", "default")[0]
 		job.Source = recording.Source{Recording: path}
 		run, err := job.Run(t.Context(), nil)

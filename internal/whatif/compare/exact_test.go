@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -36,10 +35,7 @@ spec: {nodeName: n1, containers: [{name: c, resources: {requests: {cpu: "1", mem
 			s.Usage = &load.PodReading{Time: now, Pods: []load.PodUsage{{Namespace: "shop", Name: "web", CPU: 3, Memory: 1 << 30}}}
 		}
 		file := filepath.Join(t.TempDir(), "s.plrec")
-		out, err := os.Create(file)
-		must.Succeed(t, err)
-		must.Succeed(t, s.Write(out))
-		must.Succeed(t, out.Close())
+		must.Succeed(t, s.WriteFile(file))
 		plan, err := NewPlan(t.Context(), Options{
 			Profiles: []string{"default", "most-allocated"}, Source: recording.Source{Recording: file, Reschedule: true},
 			Limits: []recording.Limits{{}}, Usage: []recording.UsageSpec{usage}, Metrics: replay.DefaultMetrics, TailSeconds: 60,

@@ -97,9 +97,9 @@ func TestInterrupted(t *testing.T) {
 }
 
 func TestFailures(t *testing.T) {
-	list := jobs(t, "nodes=1", "default") // the key pods is required
+	list := jobs(t, "nodes=1", "default") // pods are required
 	if _, err := (Pool{Command: processes("serve")}).Run(t.Context(), list); err == nil ||
-		!strings.Contains(err.Error(), "profile default, seed 0: --generate: pods") {
+		!strings.Contains(err.Error(), "profile default, seed 0: --generate: nodes, pods: required") {
 		t.Errorf("%v, want the error of --generate", err)
 	}
 	if _, err := (Pool{Command: processes("break")}).Run(t.Context(), list); err == nil ||

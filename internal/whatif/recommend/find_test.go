@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -95,10 +94,7 @@ func TestFindWithoutSomeUsage(t *testing.T) {
 		r.Pods[i].CPU, r.Pods[i].Memory = recording.Series{}, recording.Series{}
 	}
 	o.Source.Recording = filepath.Join(t.TempDir(), "without.plrec")
-	out, err := os.Create(o.Source.Recording)
-	must.Succeed(t, err)
-	must.Succeed(t, r.Write(out))
-	must.Succeed(t, out.Close())
+	must.Succeed(t, r.WriteFile(o.Source.Recording))
 	found, err := Find(t.Context(), o)
 	must.Succeed(t, err)
 	want := "the usage of 5 pods of the first two thirds was not recorded: it is generated around 0.4 of their requests"
@@ -125,9 +121,7 @@ func fake(outcome func(j *compare.Job) result.Run) compare.Run {
 
 // cost returns a run with a cost, an overload and kills.
 func cost(cost, overload float64, killed int) result.Run {
-	return result.Run{
-		Scaling: &result.Scaling{Cost: cost}, Outcome: result.Outcome{OverloadMinutes: overload, Victims: killed},
-	}
+	return result.Run{Scaling: &result.Scaling{Cost: cost}, Outcome: result.Outcome{OverloadMinutes: overload, Victims: killed}}
 }
 
 // TestVerdict verifies the verdict for outcomes of the simulations, which are given: parts 0 to 3 are to fit, 4 and 5 to confirm.
@@ -287,9 +281,7 @@ func TestMinimum(t *testing.T) {
 	}
 	r.Pods = pods
 	file := filepath.Join(t.TempDir(), "arrivals.plrec")
-	out, err := os.Create(file)
-	must.Succeed(t, err)
-	must.Succeed(t, errors.Join(r.Write(out), out.Close()))
+	must.Succeed(t, r.WriteFile(file))
 	for percent, want := range map[float64]string{50: "slack minimum 1 CPU 4Gi", 100: "slack minimum 3 CPU 12Gi"} {
 		o.Goals.Percent = percent
 		s := &search{Options: &o, fitted: file}

@@ -21,13 +21,6 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 // maxManifests is the size in bytes from which on a page has no more of what to apply.
 const maxManifests = 500_000
 
-// Dimensions of charts.
-const (
-	chartWidth, chartHeight = 520.0, 300.0
-	chartLeft, chartRight   = 62.0, chartWidth - 70
-	chartTop, chartBottom   = 14.0, chartHeight - 40
-)
-
 // pageView is the data of page.html.
 type pageView struct {
 	*Result
@@ -99,13 +92,8 @@ func costChart(rows []Row, name string, value func(*Row) float64) template.HTML 
 		highestX, highestY = max(highestX, value(&rows[i])), max(highestY, rows[i].Cost)
 	}
 	const margin = 1.08
-	d := report.New(chartWidth, chartHeight, "cost a day against "+name, "the table has the numbers")
-	x := report.NewScale(0, max(highestX*margin, 1), chartLeft, chartRight)
-	y := report.NewScale(0, max(highestY*margin, 1e-9), chartBottom, chartTop)
-	d.YAxis(y.Ticks(5), y, chartLeft, chartRight, 6, 4)
-	d.XAxis(x.Ticks(6), x, chartTop, chartBottom, chartBottom+15)
-	d.Printf(`<text class="middle" x="%v" y="%v">%v</text>`, (chartLeft+chartRight)/2, chartHeight-6, name)
-	d.Printf(`<text x="2" y="%v">cost</text>`, chartTop-3)
+	d, x, y := report.NewCostChart("cost a day against "+name, name, "cost",
+		[2]float64{0, max(highestX*margin, 1)}, [2]float64{0, max(highestY*margin, 1e-9)})
 	for i := range rows {
 		row := &rows[i]
 		fill, atX, atY := "card", x.At(value(row)), y.At(row.Cost)

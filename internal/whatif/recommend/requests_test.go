@@ -138,8 +138,7 @@ func TestManifests(t *testing.T) {
 		"Deployment":  {"ReplicaSet", "web-7d4b9", "kubectl patch deployment web -n shop --patch-file", inTemplate},
 		"StatefulSet": {"StatefulSet", "web", "kubectl patch statefulset web -n shop --patch-file", inTemplate},
 		"CronJob": {
-			"Job", "web-29000000", "kubectl patch cronjob web -n shop --patch-file",
-			`{"spec":{"jobTemplate":` + inTemplate + `}}`,
+			"Job", "web-29000000", "kubectl patch cronjob web -n shop --patch-file", `{"spec":{"jobTemplate":` + inTemplate + `}}`,
 		},
 		"Job":     {"Job", "web", "Job web of namespace shop: set these requests in its manifest", inTemplate},
 		"Rollout": {"Rollout", "web", "Rollout web of namespace shop: set these requests in its manifest", inTemplate},

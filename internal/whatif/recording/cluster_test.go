@@ -75,10 +75,9 @@ func (g *generator) sometimes(label string) bool { return rapid.IntRange(0, 3).D
 
 func (g *generator) meta(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
-		Namespace: namespace, Name: name, UID: types.UID("acme-uid-" + namespace + name),
-		CreationTimestamp: metav1.NewTime(instant),
-		Annotations:       map[string]string{v1.LastAppliedConfigAnnotation: secret, "acme.com/note": secret},
-		ManagedFields:     []metav1.ManagedFieldsEntry{{Manager: secret}},
+		Namespace: namespace, Name: name, UID: types.UID("acme-uid-" + namespace + name), CreationTimestamp: metav1.NewTime(instant),
+		Annotations:   map[string]string{v1.LastAppliedConfigAnnotation: secret, "acme.com/note": secret},
+		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: secret}},
 	}
 }
 
@@ -278,9 +277,8 @@ func (g *generator) addVolume(pod *v1.Pod) {
 		pv.Spec.NodeAffinity = &v1.VolumeNodeAffinity{
 			Required: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: []v1.NodeSelectorRequirement{
 				{
-					Key:      v1.LabelTopologyZone,
-					Operator: v1.NodeSelectorOpIn,
-					Values:   []string{g.oneOf("zone of the volume", "acme-a", "acme-b")},
+					Key: v1.LabelTopologyZone, Operator: v1.NodeSelectorOpIn,
+					Values: []string{g.oneOf("zone of the volume", "acme-a", "acme-b")},
 				},
 			}}}},
 		}

@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -10,16 +11,33 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 const gibibyte = 1 << 30
 
 // NodeShape is the size of a node. GPUs is a number of devices.
-type NodeShape struct {
-	Cores int `json:"cores,omitempty"`
-	GiB   int `json:"gib,omitempty"`
-	GPUs  int `json:"gpus,omitempty"`
+type NodeShape struct{ Cores, GiB, GPUs int }
+
+// MarshalText implements encoding.TextMarshaler.
+func (s NodeShape) MarshalText() ([]byte, error) {
+	return fmt.Appendf(nil, "%dx%dx%d", s.Cores, s.GiB, s.GPUs), nil
+}
+
+// UnmarshalText parses CORESxGIB or CORESxGIBxGPUS.
+func (s *NodeShape) UnmarshalText(text []byte) error {
+	parts, numbers := strings.Split(strings.TrimSpace(string(text)), "x"), [3]int{}
+	isValid := len(parts) == 2 || len(parts) == 3
+	for i, allowed := range [][2]int{{1, 10_000}, {1, 1 << 17}, {0, maxGPU / 1000}}[:min(len(parts), 3)] {
+		n, err := strconv.Atoi(parts[i])
+		numbers[i], isValid = n, isValid && err == nil && n >= allowed[0] && n <= allowed[1]
+	}
+	if !isValid {
+		return fmt.Errorf("invalid value %q: must be CORESxGIB or CORESxGIBxGPUS, from 1x1 to 10000x131072x1000", text)
+	}
+	*s = NodeShape{numbers[0], numbers[1], numbers[2]}
+	return nil
 }
 
 // Generated specifies a cluster with nodes of a few shapes and groups of equal pods. The same specification and seed give the same
@@ -27,138 +45,87 @@ type NodeShape struct {
 type Generated struct {
 	// Nodes is the number of nodes. They have the Shapes in turn. Zones is the number of zones, 0 for none;
 	// each round of shapes is in the next zone.
-	Nodes, Zones int
-	Shapes       []NodeShape
+	Nodes  int         `json:"nodes" range:"1,100000"`
+	Zones  int         `json:"zones" range:"0,100"`
+	Shapes []NodeShape `json:"shapes"`
 	// Pods is the number of pods, with Churn the number of concurrent pods. Replicas is the mean number of
 	// such pods in a group. The pods of a group are equal.
-	Pods, Replicas int
+	Pods     int `json:"pods" range:"0,1000000"`
+	Replicas int `json:"replicas" range:"1,10000"`
 	// Fill and MemoryFill are the CPU and the memory that concurrent pods request, as fractions of
 	// the capacity of all nodes. Best-effort pods count with their nominal amounts. Requests are
-	// limited to half of the smallest node, which may lower the actual fractions.
-	Fill, MemoryFill float64
+	// limited to half of the smallest node, which may lower the actual fractions. MemoryFill is Fill by default.
+	Fill       float64 `json:"fill" range:"0.01,10"`
+	MemoryFill float64 `json:"memory-fill" range:"0.01,10"`
 	// GPU is the fraction of groups whose pods request GPUs: one device, or in a tenth of these groups all devices of
 	// the smallest node with GPUs. Best-effort pods request no GPUs.
-	GPU float64
+	GPU float64 `json:"gpu" range:"0,1"`
 	// CPUCV and PerCoreCV are the coefficients of variation of CPU requests and of memory per core.
-	CPUCV, PerCoreCV float64
+	CPUCV     float64 `json:"cpu-cv" range:"0,3"`
+	PerCoreCV float64 `json:"memory-cv" range:"0,3"`
 	// Batch is the fraction of groups that are jobs. kube-scheduler spreads the pods of the remaining groups.
-	Batch float64
+	Batch float64 `json:"batch" range:"0,1"`
 	// BestEffort and Guaranteed are the fractions of groups whose pods have no requests and whose
 	// pods have limits equal to their requests.
-	BestEffort, Guaranteed float64
+	BestEffort float64 `json:"best-effort" range:"0,1"`
+	Guaranteed float64 `json:"guaranteed" range:"0,1"`
 	// Over is the time in seconds during which pods arrive, 0 for all at once. Life is the mean run
-	// time of pods in seconds, 0 for pods that do not end.
-	Over, Life int64
+	// time of pods in seconds, 0 for pods that do not end. All times are at most a year.
+	Over int64 `json:"over" range:"0,31536000"`
+	Life int64 `json:"life" range:"0,31536000"`
 	// Churn is the time in seconds during which pods arrive and end in a steady state, 0 for none. The cluster
 	// fills during fillTime before, and from then on the expected fill is constant. LifeCV is the
 	// coefficient of variation of the run times of these pods, which have a log-normal distribution with the mean Life.
-	Churn  int64
-	LifeCV float64
+	Churn  int64   `json:"churn" range:"0,31536000"`
+	LifeCV float64 `json:"life-cv" range:"0,10"`
 	// Bursts is the number of bursts, at equal intervals within Over. BurstShare is the fraction of
 	// pods that arrive in bursts, all pods of a burst at once.
-	Bursts     int
-	BurstShare float64
+	Bursts     int     `json:"bursts" range:"0,10000"`
+	BurstShare float64 `json:"burst-share" range:"0,1"`
 }
 
-// maxFill is the largest fill. A higher one is a typo, such as 90 for 90%.
-const maxFill = 10
-
-// ParseGenerated parses a specification. Nodes and pods are required.
-//
-//	nodes=500,pods=15000
-//	nodes=100,shapes=16x64+64x256,pods=3000,fill=0.8,over=3600,life=600
-//	nodes=60,shapes=16x64+32x128x4,pods=900,fill=0.9,churn=86400,life=7200,gpu=0.1
-//
-//	nodes       1 to 100000
-//	shapes      CORESxGIB or CORESxGIBxGPUS separated by +; 16x64+32x128+64x256
-//	zones       0 to 100; 0
-//	pods        0 to 1000000
-//	replicas    1 to 10000; 10
-//	fill        0.01 to 10, or 1% to 1000%; 0.7
-//	memory-fill as fill
-//	cpu-cv      0 to 3; 0.8
-//	memory-cv   0 to 3; 0.4
-//	batch       0 to 1; 0
-//	best-effort 0 to 1; 0
-//	guaranteed  0 to 1; 0
-//	gpu         0 to 1; 0
-//	over        seconds, 0 to 31536000; 0
-//	life        seconds, 0 to 31536000; 0
-//	churn       seconds, 0 to 31536000; 0
-//	life-cv     0 to 10; 2 with churn
-//	bursts      0 to 10000; 0
-//	burst-share 0 to 1; 0.2
+// ParseGenerated parses a specification, such as nodes=100,shapes=16x64+64x256,pods=3000,fill=80%. Nodes and pods are required.
 func ParseGenerated(text string) (Generated, error) {
-	fields, err := ParseFields(text)
-	if err != nil {
-		return Generated{}, err
-	}
-	const year = 365 * 24 * 3600
-	fields.require("nodes", fmt.Sprintf("a whole number from 1 to %d", maxNodes))
-	fields.require("pods", fmt.Sprintf("a whole number from 0 to %d", maxPods))
 	s := Generated{
-		Nodes:      fields.Int("nodes", 1, 1, maxNodes),
-		Pods:       fields.Int("pods", 0, 0, maxPods),
-		Replicas:   fields.Int("replicas", 10, 1, 10_000),
-		Fill:       fields.Share("fill", 0.7, 0.01, maxFill),
-		CPUCV:      fields.Float("cpu-cv", 0.8, 0, 3),
-		PerCoreCV:  fields.Float("memory-cv", 0.4, 0, 3),
-		Batch:      fields.Float("batch", 0, 0, 1),
-		BestEffort: fields.Float("best-effort", 0, 0, 1),
-		Guaranteed: fields.Float("guaranteed", 0, 0, 1),
-		GPU:        fields.Float("gpu", 0, 0, 1),
-		Zones:      fields.Int("zones", 0, 0, 100),
-		Over:       int64(fields.Int("over", 0, 0, year)),
-		Life:       int64(fields.Int("life", 0, 0, year)),
+		Shapes: []NodeShape{{16, 64, 0}, {32, 128, 0}, {64, 256, 0}}, Replicas: 10, Fill: 0.7, CPUCV: 0.8, PerCoreCV: 0.4,
+		LifeCV: 2, BurstShare: 0.2,
 	}
-	s.MemoryFill = fields.Share("memory-fill", s.Fill, 0.01, maxFill)
-	s.Shapes = parseShapes(fields)
-	s.readBursts(fields)
-	s.readChurn(fields, year)
-	if s.GPU > 0 && !slices.ContainsFunc(s.Shapes, func(shape NodeShape) bool { return shape.GPUs > 0 }) {
-		fields.Fail("gpu", fmt.Sprint(s.GPU), "0 without a shape with GPUs")
+	set, err := resources.DecodePairs(text, &s)
+	if err != nil {
+		return s, err
 	}
-	if s.BestEffort+s.Guaranteed > 1 {
-		fields.Fail("guaranteed", fmt.Sprint(s.Guaranteed), fmt.Sprintf("at most 1 in total with best-effort, %v", s.BestEffort))
+	if set["memory-fill"] == nil {
+		s.MemoryFill = s.Fill
 	}
-	return s, fields.Err()
+	switch {
+	case set["nodes"] == nil || set["pods"] == nil:
+		return s, errors.New("nodes, pods: required: must be nodes=N,pods=N")
+	case s.GPU > 0 && !slices.ContainsFunc(s.Shapes, func(shape NodeShape) bool { return shape.GPUs > 0 }):
+		return s, format.InvalidValue("gpu", s.GPU, "0 without a shape with GPUs")
+	case s.BestEffort+s.Guaranteed > 1:
+		return s, format.InvalidValue("guaranteed", s.Guaranteed, fmt.Sprintf("at most 1 in total with best-effort, %v", s.BestEffort))
+	}
+	return s, s.validateArrivals(set)
 }
 
-// readBursts reads the fields of bursts.
-func (s *Generated) readBursts(fields *Fields) {
-	share := 0.0
-	if s.Bursts = fields.Int("bursts", 0, 0, 10_000); s.Bursts > 0 {
-		share = 0.2
-	}
-	s.BurstShare = fields.Float("burst-share", share, 0, 1)
+// validateArrivals returns an error for fields of bursts and churn that exclude each other. set has the fields that are set.
+func (s Generated) validateArrivals(set map[string]any) error {
 	switch {
 	case s.Bursts > 0 && s.Over == 0:
-		fields.Fail("bursts", fmt.Sprint(s.Bursts), "0 without over")
-	case s.Bursts == 0 && fields.Has("burst-share"):
-		fields.Fail("burst-share", fmt.Sprint(s.BurstShare), "absent without bursts")
-	}
-}
-
-// readChurn reads the fields of churn.
-func (s *Generated) readChurn(fields *Fields, longest int) {
-	s.Churn = int64(fields.Int("churn", 0, 0, longest))
-	variation := 0.0
-	if s.Churn > 0 {
-		variation = 2
-	}
-	s.LifeCV = fields.Float("life-cv", variation, 0, 10)
-	switch {
-	case s.Churn == 0 && fields.Has("life-cv"):
-		fields.Fail("life-cv", fmt.Sprint(s.LifeCV), "absent without churn")
-	case s.Churn == 0:
-	case s.Over > 0:
-		fields.Fail("churn", fmt.Sprint(s.Churn), "0 with over")
-	case s.Life == 0:
-		fields.Fail("churn", fmt.Sprint(s.Churn), "0 without life")
+		return format.InvalidValue("bursts", s.Bursts, "0 without over")
+	case s.Bursts == 0 && set["burst-share"] != nil:
+		return format.InvalidValue("burst-share", s.BurstShare, "absent without bursts")
+	case s.Churn == 0 && set["life-cv"] != nil:
+		return format.InvalidValue("life-cv", s.LifeCV, "absent without churn")
+	case s.Churn > 0 && s.Over > 0:
+		return format.InvalidValue("churn", s.Churn, "0 with over")
+	case s.Churn > 0 && s.Life == 0:
+		return format.InvalidValue("churn", s.Churn, "0 without life")
 	case s.totalPods() > maxPods:
-		fields.Fail("churn", fmt.Sprint(s.Churn),
+		return format.InvalidValue("churn", s.Churn,
 			fmt.Sprintf("so short that pods (1 + churn/life), %d, is at most %d", s.totalPods(), maxPods))
 	}
+	return nil
 }
 
 // totalPods returns the number of all pods; with churn it is higher than the number of concurrent pods.
@@ -167,38 +134,6 @@ func (s Generated) totalPods() int {
 		return s.Pods
 	}
 	return int(math.Round(float64(s.Pods) * (1 + float64(s.Churn)/float64(s.Life))))
-}
-
-// parseShapes reads the sizes of nodes.
-func parseShapes(fields *Fields) []NodeShape {
-	text := fields.Text("shapes", "16x64+32x128+64x256")
-	var shapes []NodeShape
-	for part := range strings.SplitSeq(text, "+") {
-		shape, ok := ParseNodeShape(strings.TrimSpace(part))
-		if !ok {
-			fields.Fail("shapes", text, "CORESxGIB or CORESxGIBxGPUS separated by +, from 1x1 to 10000x131072x1000")
-			return nil
-		}
-		shapes = append(shapes, shape)
-	}
-	return shapes
-}
-
-// ParseNodeShape parses CORESxGIB or CORESxGIBxGPUS.
-func ParseNodeShape(text string) (NodeShape, bool) {
-	parts := strings.Split(text, "x")
-	if len(parts) < 2 || len(parts) > 3 {
-		return NodeShape{}, false
-	}
-	var numbers [3]int
-	for i, allowed := range [][2]int{{1, 10_000}, {1, 1 << 17}, {0, maxGPU / 1000}}[:len(parts)] {
-		n, err := strconv.Atoi(parts[i])
-		if err != nil || n < allowed[0] || n > allowed[1] {
-			return NodeShape{}, false
-		}
-		numbers[i] = n
-	}
-	return NodeShape{numbers[0], numbers[1], numbers[2]}, true
 }
 
 // allDevicesShare is the fraction of groups with GPUs whose pods request all devices of a node.

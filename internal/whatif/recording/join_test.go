@@ -1,7 +1,6 @@
 package recording
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -45,10 +44,7 @@ func split(t *testing.T, r *Recording, from, to int64, file string) {
 		part.Pods = append(part.Pods, p)
 	}
 	part.Objects = r.Objects
-	out, err := os.Create(file)
-	must.Succeed(t, err)
-	defer out.Close()
-	must.Succeed(t, part.Write(out))
+	must.Succeed(t, part.WriteFile(file))
 }
 
 // TestOpenFolder verifies that the recordings of a folder are read as the recording that was divided.

@@ -24,8 +24,7 @@ import (
 // Bounds of generated clusters. With them, sums over all nodes or pods cannot overflow, and the memory of an
 // input is limited.
 const (
-	maxNodes = 100_000
-	maxPods  = 1_000_000
+	maxPods = 1_000_000
 	// maxGPU is the largest GPU of a node or pod in thousandths of a device: a thousand devices.
 	maxGPU = 1_000_000
 	// maxSecond is the latest time. As nanoseconds it fits in 64 bits.

@@ -419,14 +419,8 @@ func TestReadEarlierRelease(t *testing.T) {
 		About: about, Nodes: []Node{{newNode("a"), -60, Never}, {newNode("b"), 120, 600}},
 		Pods: []Pod{
 			{
-				Object:    pod,
-				Created:   0,
-				Scheduled: 5,
-				Started:   10,
-				Ended:     1800,
-				Node:      "a",
-				CPU:       NewSeries(1, 100, 150, 200),
-				Memory:    NewSeries(1, 1<<30),
+				Object: pod, Created: 0, Scheduled: 5, Started: 10, Ended: 1800, Node: "a", CPU: NewSeries(1, 100, 150, 200),
+				Memory: NewSeries(1, 1<<30),
 			},
 		},
 		Objects: []kinds.Object{{Kind: kinds.Of("apps", "ReplicaSet"), JSON: []byte(`{"apiVersion":"apps/v1","kind":"ReplicaSet"}`)}},

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"time"
 
@@ -39,7 +38,7 @@ func RecordSimulated(file string, source Source, use string, seed uint64) error 
 		}
 		r = recordingOf(&in, model, time.Date(2026, 11, 16, 0, 0, 0, 0, time.UTC))
 	} else {
-		_, snapshot, err := openFlag(source.Recording)
+		snapshot, err := openFlag(source.Recording)
 		if err != nil {
 			return err
 		}
@@ -47,11 +46,7 @@ func RecordSimulated(file string, source Source, use string, seed uint64) error 
 			return fmt.Errorf("--recording: %s: %w", source.Recording, err)
 		}
 	}
-	out, err := os.Create(file)
-	if err != nil {
-		return err
-	}
-	return errors.Join(r.Write(out), out.Close())
+	return r.WriteFile(file)
 }
 
 const (

@@ -286,9 +286,7 @@ func TestWindowOfEarlierSnapshots(t *testing.T) {
 			Source: source, Time: testStart, Window: 15 * time.Minute, Nodes: map[string]load.Node{"a": {HasCPU: true}},
 		}
 		file := filepath.Join(t.TempDir(), "s.plrec")
-		var content bytes.Buffer
-		must.Succeed(t, s.Write(&content))
-		must.Succeed(t, os.WriteFile(file, content.Bytes(), 0o600))
+		must.Succeed(t, s.WriteFile(file))
 		instant, err := OpenAt(file, time.Time{})
 		if must.Succeed(t, err); instant.Load.Window != want {
 			t.Errorf("%s: the load covers %s, want %s", source, instant.Load.Window, want)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
@@ -152,23 +154,23 @@ func (s Source) refuse(warnings []string) error {
 
 // inputOfRecording returns the nodes and pods of a snapshot, or of the part of a recording of a seed.
 func (s Source) inputOfRecording(seed uint64) (Input, error) {
-	file, read, err := openFlag(s.Recording)
+	read, err := openFlag(s.Recording)
 	if err != nil {
 		return Input{}, err
 	}
 	if read.About.isSnapshot() {
 		objects, err := read.Cluster()
 		if err != nil {
-			return Input{}, fmt.Errorf("--recording: %s: %w", file, err)
+			return Input{}, fmt.Errorf("--recording: %s: %w", read.file, err)
 		}
-		in, err := s.inputOfObjects(fmt.Sprintf("snapshot: %s, of %s", file, read.About.From.Format(time.RFC3339)), objects)
+		in, err := s.inputOfObjects(fmt.Sprintf("snapshot: %s, of %s", read.file, read.About.From.Format(time.RFC3339)), objects)
 		if err == nil && read.Usage != nil {
 			in.setUsage(read.Usage)
 		}
 		return in, err
 	}
 	parts := max(int64(s.Parts), 1)
-	part, err := read.flagPart(s.Recording, parts, int64(seed%uint64(parts)))
+	part, err := read.part(parts, int64(seed%uint64(parts)))
 	if err != nil {
 		return Input{}, err
 	}
@@ -189,23 +191,23 @@ const longestSample = time.Minute
 // to=DURATION since its start, and the load of its nodes, nil if it is unknown. It returns the time: a snapshot has its own, and a
 // recording its end, unless at, the value of --at, is another.
 func OpenAt(text string, at time.Time) (Instant, error) {
-	file, read, err := openFlag(text)
+	read, err := openFlag(text)
 	if err != nil {
 		return Instant{}, err
 	}
 	if read.About.isSnapshot() {
 		objects, err := read.Cluster()
 		if err != nil {
-			err = fmt.Errorf("--recording: %s: %w", file, err)
+			err = fmt.Errorf("--recording: %s: %w", read.file, err)
 		} else if !at.IsZero() {
-			err = fmt.Errorf("--at: not allowed: %s is a snapshot", file)
+			err = fmt.Errorf("--at: not allowed: %s is a snapshot", read.file)
 		}
 		if read.Load != nil && read.Load.IsCurrent() {
 			read.Load.Window = min(read.Load.Window, longestSample)
 		}
 		return Instant{objects, read.Load, read.Usage, read.measuredUntil()}, err
 	}
-	part, err := read.flagPart(text, 1, 0)
+	part, err := read.part(1, 0)
 	if err != nil {
 		return Instant{}, err
 	}
@@ -214,7 +216,7 @@ func OpenAt(text string, at time.Time) (Instant, error) {
 	case at.IsZero():
 		at = end
 	case at.Before(start) || at.After(end):
-		return Instant{}, invalidValue("--at", at.Format(time.RFC3339),
+		return Instant{}, format.InvalidValue("--at", at.Format(time.RFC3339),
 			fmt.Sprintf("from %s to %s, the time of the recording", start.Format(time.RFC3339), end.Format(time.RFC3339)))
 	}
 	return part.At(int64(at.Sub(start) / time.Second)), nil
@@ -230,26 +232,22 @@ func (r *Recording) measuredUntil() time.Time {
 
 // OpenFlag reads the recording that the value of --recording specifies, without its span.
 func OpenFlag(text string) (*Recording, error) {
-	_, read, err := openFlag(text)
-	return read, err
+	read, err := openFlag(text)
+	return read.Recording, err
 }
 
 // OpenSpan reads the recording that the value of --recording specifies, which must not be a snapshot, and returns its span in seconds since
 // the start of the recording.
 func OpenSpan(text string) (read *Recording, from, to int64, err error) {
-	_, read, err = openFlag(text)
+	opened, err := openFlag(text)
 	if err != nil {
 		return nil, 0, 0, err
 	}
-	_, options, _ := strings.Cut(text, ",")
-	part, err := read.flagPart(text, 1, 0)
+	part, err := opened.part(1, 0)
 	if err != nil {
 		return nil, 0, 0, err
 	}
-	if from, to, err = parseSpan(options); to == 0 {
-		to = from + part.seconds
-	}
-	return read, from, to, err
+	return opened.Recording, part.from, part.from + part.seconds, nil
 }
 
 // WithSpan returns the value of --recording for the file of another value and a span in seconds since the start of the recording.
@@ -258,40 +256,43 @@ func WithSpan(text string, from, to int64) string {
 	return fmt.Sprintf("%s,from=%ds,to=%ds", file, from, to)
 }
 
-// openFlag returns the name of the file, too. A snapshot must have no span.
-func openFlag(text string) (file string, read *Recording, err error) {
+// spanOfFile is a recording in a file and the span of it that the value of --recording specifies, in seconds since its start.
+type spanOfFile struct {
+	*Recording
+	file     string
+	from, to int64
+}
+
+// openFlag reads the recording that the value of --recording specifies. A snapshot must have no span.
+func openFlag(text string) (s spanOfFile, err error) {
 	file, span, _ := strings.Cut(text, ",")
-	if _, _, err := parseSpan(span); err != nil {
-		return file, nil, fmt.Errorf("--recording: %w; must be one FILE, or FILE,from=24h,to=48h", err)
+	s.file = file
+	if s.from, s.to, err = parseSpan(span); err != nil {
+		return s, fmt.Errorf("--recording: %w; must be one FILE, or FILE,from=24h,to=48h", err)
 	}
-	if read, err = Open(file); err == nil && span != "" && read.About.isSnapshot() {
+	s.Recording, err = Open(file)
+	switch {
+	case err != nil:
+	case span != "" && s.About.isSnapshot():
 		err = fmt.Errorf("%s: invalid value %q: not allowed for a snapshot", file, span)
+	case max(s.from, s.to) > s.About.Seconds():
+		err = fmt.Errorf("%s: invalid value %q: must be at most %s, the length of the recording",
+			file, span, time.Duration(s.About.Seconds())*time.Second)
+	case s.to == 0:
+		s.to = s.About.Seconds()
 	}
 	if err != nil {
 		err = fmt.Errorf("--recording: %w", err)
 	}
-	return file, read, err
+	return s, err
 }
 
 // minPart is the shortest part of a recording in seconds.
 const minPart = 60
 
-// flagPart divides the part that the value of --recording specifies into a number of parts of equal length, and returns the part with a
-// number.
-func (r *Recording) flagPart(text string, parts, number int64) (*Part, error) {
-	file, options, _ := strings.Cut(text, ",")
-	from, to, err := parseSpan(options)
-	if err != nil {
-		return nil, fmt.Errorf("--recording: %w", err)
-	}
-	end := r.About.Seconds()
-	if max(from, to) > end {
-		return nil, fmt.Errorf("--recording: %s: invalid value %q: must be at most %s, the length of the recording",
-			file, options, time.Duration(end)*time.Second)
-	}
-	if to == 0 {
-		to = end
-	}
+// part divides the span into a number of parts of equal length, and returns the part with a number.
+func (s *spanOfFile) part(parts, number int64) (*Part, error) {
+	from, to := s.from, s.to
 	if parts > 1 {
 		seconds := (to - from) / parts / minPart * minPart
 		if seconds == 0 {
@@ -301,30 +302,28 @@ func (r *Recording) flagPart(text string, parts, number int64) (*Part, error) {
 		from += number * seconds
 		to = from + seconds
 	}
-	part, err := r.Part(from, to)
+	part, err := s.Part(from, to)
 	if err != nil {
-		return nil, fmt.Errorf("--recording: %s: %w", file, err)
+		return nil, fmt.Errorf("--recording: %s: %w", s.file, err)
 	}
 	return part, nil
 }
 
 // parseSpan parses from=DURATION,to=DURATION into seconds.
 func parseSpan(text string) (from, to int64, err error) {
-	fields, err := ParseFields(text)
-	if err != nil {
+	var span struct {
+		From metav1.Duration `json:"from"`
+		To   metav1.Duration `json:"to"`
+	}
+	set, err := resources.DecodePairs(text, &span)
+	start, end := span.From.Duration, span.To.Duration
+	switch {
+	case err != nil:
 		return 0, 0, err
+	case start < 0 || start%time.Second != 0 || end%time.Second != 0:
+		return 0, 0, fmt.Errorf("invalid value %q: must be durations of whole seconds such as 30m or 24h", text)
+	case set["to"] != nil && end <= start:
+		return 0, 0, format.InvalidValue("to", end, "more than from")
 	}
-	duration := func(key string) int64 {
-		value := fields.Text(key, "0s")
-		d, err := time.ParseDuration(value)
-		if err != nil || d < 0 || d%time.Second != 0 {
-			fields.Fail(key, value, "a duration of whole seconds such as 30m or 24h")
-		}
-		return int64(d / time.Second)
-	}
-	from, to = duration("from"), duration("to")
-	if fields.Has("to") && to <= from {
-		fields.Fail("to", fields.Text("to", ""), "more than from")
-	}
-	return from, to, fields.Err()
+	return int64(start / time.Second), int64(end / time.Second), nil
 }

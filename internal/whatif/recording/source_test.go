@@ -1,7 +1,6 @@
 package recording
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,8 +63,7 @@ func TestUsageMissing(t *testing.T) {
 	kept, _, err := ReadSnapshot(time.Now(), manifest.Files([]string{"cluster.yaml"}, nil))
 	must.Succeed(t, err)
 	write := func(name string) string {
-		file, err := os.Create(name)
-		must.Succeed(t, errors.Join(err, kept.Write(file), file.Close()))
+		must.Succeed(t, kept.WriteFile(name))
 		return name
 	}
 	for name, tc := range map[string]struct {
@@ -150,7 +148,7 @@ func TestSourceErrors(t *testing.T) {
 		spec Source
 		want string
 	}{
-		"generate": {Source{Generate: "nodes=0,pods=1"}, `--generate: nodes: invalid value "0": must be a whole number from 1 to`},
+		"generate": {Source{Generate: "nodes=0,pods=1"}, `--generate: nodes: invalid value 0: must be from 1 to`},
 		"manifest": {Source{Files: []string{"none.yaml"}}, "none.yaml: no such file or directory"},
 	} {
 		t.Run(name, func(t *testing.T) {

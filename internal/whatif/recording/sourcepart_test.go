@@ -1,7 +1,6 @@
 package recording
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,9 +17,7 @@ func hour(t *testing.T) string {
 	t.Helper()
 	from := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	r := Recording{
-		About: About{
-			APIVersion: APIVersion, Kind: aboutKind, From: from, To: from.Add(time.Hour + 30*time.Second), Step: 60,
-		},
+		About: About{APIVersion: APIVersion, Kind: aboutKind, From: from, To: from.Add(time.Hour + 30*time.Second), Step: 60},
 		Nodes: []Node{{Object: &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, Appeared: -1, Gone: Never}},
 	}
 	for second := int64(0); second < 3600; second += 600 {
@@ -30,10 +27,7 @@ func hour(t *testing.T) string {
 		})
 	}
 	path := filepath.Join(t.TempDir(), "hour.plrec")
-	file, err := os.Create(path)
-	must.Succeed(t, err)
-	defer file.Close()
-	must.Succeed(t, r.Write(file))
+	must.Succeed(t, r.WriteFile(path))
 	return path
 }
 

@@ -1,8 +1,6 @@
 package recording
 
 import (
-	"errors"
-	"os"
 	"slices"
 	"time"
 )
@@ -38,11 +36,7 @@ func (r *Recording) WriteSpan(name string, from, to int64) (text string, err err
 			out.Pods = append(out.Pods, p)
 		}
 	}
-	file, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, fileMode)
-	if err != nil {
-		return "", err
-	}
-	return WithSpan(name, from-offset, to-offset), errors.Join(out.Write(file), file.Close())
+	return WithSpan(name, from-offset, to-offset), out.WriteFile(name)
 }
 
 // between returns the series from a step, which becomes step 0, until another. If it has no value at the first step, the value before

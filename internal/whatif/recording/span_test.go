@@ -26,11 +26,11 @@ func TestWriteSpan(t *testing.T) {
 		files++
 		text, err := r.WriteSpan(filepath.Join(folder, fmt.Sprint(files, Extension)), from, to)
 		must.Succeed(t, err)
-		_, written, err := openFlag(text)
+		written, err := openFlag(text)
 		must.Succeed(t, err)
 		want, err := r.Part(from, to)
 		must.Succeed(t, err)
-		got, err := written.flagPart(text, 1, 0)
+		got, err := written.part(1, 0)
 		must.Succeed(t, err)
 		source := Source{Pack: 1, Reschedule: rapid.Bool().Draw(t, "reschedule")}
 		if a, b := describe(want.Input(source)), describe(got.Input(source)); a != b {

@@ -83,13 +83,13 @@ func TestQuantiles(t *testing.T) {
 	}
 }
 
-// correlation returns the correlation of the CPU usage of two pods over time.
-func correlation(m *UsageModel, group1, group2 uint64) float64 {
+// correlation returns the correlation of the CPU usage of pods 1 and 2 over a number of steps from a step on.
+func correlation(m *UsageModel, group1, group2 uint64, from, steps, every int64) float64 {
 	a, b := m.Cursor(1, group1), m.Cursor(2, group2)
 	var x, y []float64
-	for i := range int64(20_000) {
-		u, _ := m.Next(&a, i*50)
-		v, _ := m.Next(&b, i*50)
+	for i := range steps {
+		u, _ := m.Next(&a, from+i*every)
+		v, _ := m.Next(&b, from+i*every)
 		x, y = append(x, u), append(y, v)
 	}
 	return stat.Correlation(x, y, nil)
@@ -100,27 +100,20 @@ func TestTogether(t *testing.T) {
 	m := model(t, text, 3)
 	// The scores have 0.6 of their variance in common; such a narrow beta distribution is
 	// nearly linear in its score.
-	if got := correlation(m, 5, 5); math.Abs(got-0.6) > 0.03 {
+	if got := correlation(m, 5, 5, 0, 20_000, 50); math.Abs(got-0.6) > 0.03 {
 		t.Errorf("correlation in a group %v, want 0.6", got)
 	}
-	if got := correlation(m, 5, 6); math.Abs(got) > 0.03 {
+	if got := correlation(m, 5, 6, 0, 20_000, 50); math.Abs(got) > 0.03 {
 		t.Errorf("correlation between groups %v, want 0", got)
 	}
 	// The correlation is the same between two draws.
-	a, b := m.Cursor(1, 5), m.Cursor(2, 5)
-	var x, y []float64
-	for i := range int64(20_000) {
-		u, _ := m.Next(&a, i*50+5)
-		v, _ := m.Next(&b, i*50+5)
-		x, y = append(x, u), append(y, v)
-	}
-	if got := stat.Correlation(x, y, nil); math.Abs(got-0.6) > 0.03 {
+	if got := correlation(m, 5, 5, 5, 20_000, 50); math.Abs(got-0.6) > 0.03 {
 		t.Errorf("correlation in a group between draws %v, want 0.6", got)
 	}
 	// A burst affects most pods of a group: while the usage of one pod is high, the usage of the
 	// other pod is high much more often than the 0.05 of independent pods.
 	m = model(t, "bursts:mean=0.3", 3)
-	a, b = m.Cursor(1, 5), m.Cursor(2, 5)
+	a, b := m.Cursor(1, 5), m.Cursor(2, 5)
 	var high, both float64
 	for i := range int64(50_000) {
 		u, _ := m.Next(&a, i*50)
@@ -193,24 +186,13 @@ func TestWorkloadPhases(t *testing.T) {
 	m := model(t, "diurnal:mean=0.4,cv=0.37,amplitude=0.5,period=100,phases=0,workload-phases=1,between=0,hold=1", 3)
 	same, different := 0.0, 0.0
 	for group := range uint64(50) {
-		same += correlationOf(m, 2*group, 2*group+1, group, group) / 50
-		different += correlationOf(m, 2*group, 2*group+1, group, group+100) / 50
+		same += correlation(m, group, group, 0, 200, 1) / 50
+		different += correlation(m, group, group+100, 0, 200, 1) / 50
 	}
 	// The variance relative to the mean is 0.37^2 = 0.137; the sine contributes 0.5^2/2 = 0.125.
 	if same < 0.8 || math.Abs(different) > 0.3 {
 		t.Errorf("correlations %v in a group and %v between groups", same, different)
 	}
-}
-
-// correlationOf returns the correlation of the CPU usage of two pods over two periods of 100 steps.
-func correlationOf(m *UsageModel, pod1, pod2, group1, group2 uint64) float64 {
-	var x, y []float64
-	for step := range int64(200) {
-		u, _ := m.At(pod1, group1, step)
-		v, _ := m.At(pod2, group2, step)
-		x, y = append(x, u), append(y, v)
-	}
-	return stat.Correlation(x, y, nil)
 }
 
 // TestDay verifies that the peak is at a quarter and the minimum at three quarters of the period.

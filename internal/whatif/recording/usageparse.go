@@ -5,21 +5,13 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
-// Bounds of values.
-const (
-	// maxMultiple is the highest multiple of a request.
-	maxMultiple = 1000
-	// maxMean is the highest mean multiple of a request; more is a percentage without its sign.
-	maxMean = 10
-	maxCV   = 20
-	// maxSteps is the maximum of hold and period: two weeks of minutes.
-	maxSteps = 20160
-	// minConcentration is the minimum of alpha + beta, below which a beta distribution
-	// has almost only the values 0 and max.
-	minConcentration = 1e-3
-)
+// maxMultiple is the highest multiple of a request.
+const maxMultiple = 1000
 
 // usageDefaults of each resource.
 //
@@ -42,45 +34,28 @@ var usageDefaults = [usageResources]UsageShape{
 var usageNames = [usageResources]string{usageCPU: "cpu", usageMemory: "memory"}
 
 // ParseUsage parses the value of --usage: one shape for both resources, or one for each,
-// separated by a semicolon,
+// separated by a semicolon. The default of a missing resource is a beta.
 //
 //	beta
 //	beta:mean=0.3,cv=1,max=8
-//	cpu=bursts:mean=0.3,share=0.02;memory=beta:mean=0.6
-//
-// The default of a missing resource is a beta. The keys are
-//
-//	all        mean, max (multiples of the request; max of bursts is at least the
-//	           high level by default), workload, between, together (0 to 1), hold (steps)
-//	all but constant   cv (standard deviation over mean)
-//	bursts             share (of time at the high level)
-//	diurnal            amplitude (of the mean), period (steps), phases and
-//	                   workload-phases (periods)
+//	cpu=bursts:mean=0.3,share=0.02;memory=beta:mean=60%
 func ParseUsage(text string) (UsageSpec, error) {
-	var s UsageSpec
-	for r := range s {
-		s[r] = usageWithDefaults(Beta, r)
-	}
-	if len(text) > maxTextLength {
-		return s, invalidValue("usage", text[:32]+"...", fmt.Sprintf("at most %d bytes", maxTextLength))
-	}
+	s := UsageSpec{usageCPU: usageWithDefaults(Beta, usageCPU), usageMemory: usageWithDefaults(Beta, usageMemory)}
 	var seen [usageResources]bool
 	for part := range strings.SplitSeq(text, ";") {
 		part = strings.TrimSpace(part)
-		resources, shape := []int{usageCPU, usageMemory}, part
 		for r, name := range usageNames {
-			if rest, ok := strings.CutPrefix(part, name+"="); ok {
-				resources, shape = []int{r}, rest
+			shape, isOne := strings.CutPrefix(part, name+"=")
+			if !isOne && strings.HasPrefix(part, usageNames[1-r]+"=") {
+				continue
 			}
-		}
-		for _, r := range resources {
 			if seen[r] {
-				return s, invalidValue("usage", part, "one shape for both resources, or cpu=SHAPE;memory=SHAPE")
+				return s, format.InvalidValue("usage", part, "one shape for both resources, or cpu=SHAPE;memory=SHAPE")
 			}
 			seen[r] = true
 			var err error
 			if s[r], err = parseUsageShape(shape, r); err != nil {
-				return s, fmt.Errorf("usage of %s: %w", usageNames[r], err)
+				return s, fmt.Errorf("usage of %s: %w", name, err)
 			}
 		}
 	}
@@ -102,41 +77,37 @@ func usageWithDefaults(kind string, resource int) UsageShape {
 	return s
 }
 
+// kindsOfKeys has the kinds that have a key of a shape, if not all have it.
+var kindsOfKeys = map[string][]string{
+	"kind": nil, "cv": {Beta, Bursts, Diurnal}, "share": {Bursts},
+	"amplitude": {Diurnal}, "period": {Diurnal}, "phases": {Diurnal}, "workload-phases": {Diurnal},
+}
+
 // parseUsageShape parses and validates one shape.
 func parseUsageShape(text string, resource int) (UsageShape, error) {
-	name, rest := cutName(text)
-	if !slices.Contains(UsageKinds, name) {
-		return UsageShape{}, invalidValue("shape", name, "one of "+strings.Join(UsageKinds, ", "))
+	kind, rest, _ := strings.Cut(text, ":")
+	kind = strings.TrimSpace(kind)
+	if !slices.Contains(UsageKinds, kind) {
+		return UsageShape{}, format.InvalidValue("shape", kind, "one of "+strings.Join(UsageKinds, ", "))
 	}
-	fields, err := ParseFields(rest)
+	s := usageWithDefaults(kind, resource)
+	set, err := resources.DecodePairs(rest, &s)
 	if err != nil {
-		return UsageShape{}, err
-	}
-	s := usageWithDefaults(name, resource)
-	s.Mean = fields.number("mean", s.Mean, 0, maxMean, "a multiple of the request such as 0.7 or 70%,")
-	s.Max = fields.Float("max", s.Max, 0.001, maxMultiple)
-	s.Workload = fields.Float("workload", 0, 0, 1)
-	s.Between = fields.Float("between", min(s.Between, 1-s.Workload), 0, 1)
-	s.Together = fields.Float("together", max(min(s.Together, 1-s.Workload-s.Between), 0), 0, 1)
-	s.Hold = fields.Int("hold", s.Hold, 1, maxSteps)
-	if s.Kind != Constant {
-		s.CV = fields.Float("cv", s.CV, 0, maxCV)
-	}
-	switch s.Kind {
-	case Bursts:
-		s.Share = fields.Float("share", s.Share, 0.0001, 0.9999)
-		if _, high, half := s.levels(); !fields.Has("max") {
-			s.Max = max(s.Max, min(math.Ceil(high+half), maxMultiple))
-		}
-	case Diurnal:
-		s.Amplitude = fields.Float("amplitude", s.Amplitude, 0, 1)
-		s.Period = fields.Int("period", s.Period, 2, maxSteps)
-		s.Phases = fields.Float("phases", s.Phases, 0, 1)
-		s.WorkloadPhases = fields.Float("workload-phases", 0, 0, 1)
-	default:
-	}
-	if err := fields.Err(); err != nil {
 		return s, err
+	}
+	for key, kinds := range kindsOfKeys {
+		if set[key] != nil && !slices.Contains(kinds, kind) {
+			return s, fmt.Errorf("unknown field %q of %s", key, kind)
+		}
+	}
+	if set["between"] == nil {
+		s.Between = min(s.Between, 1-s.Workload)
+	}
+	if set["together"] == nil {
+		s.Together = max(min(s.Together, 1-s.Workload-s.Between), 0)
+	}
+	if _, high, half := s.levels(); kind == Bursts && set["max"] == nil {
+		s.Max = max(s.Max, min(math.Ceil(high+half), maxMultiple))
 	}
 	_, err = s.quantile()
 	return s, err

@@ -5,6 +5,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mathext"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
 
 // The names of families of shapes.
@@ -26,26 +28,30 @@ var UsageKinds = []string{Constant, Beta, Bursts, Diurnal}
 // UsageShape is the distribution of the usage of one resource, as multiples of the request.
 type UsageShape struct {
 	// Kind is one of UsageKinds.
-	Kind string
+	Kind string `json:"kind"`
 	// Mean over pods and time, and CV, the coefficient of variation.
-	Mean, CV float64
+	Mean float64 `json:"mean" range:"0,10"`
+	CV   float64 `json:"cv" range:"0,20"`
 	// Max is the highest multiple.
-	Max float64
+	Max float64 `json:"max" range:"0.001,1000"`
 	// Workload is the fraction of the score's variance that is between groups and constant
 	// over time and over the pods of a group, Between the fraction that is between pods and
 	// constant over time, Together the fraction that pods of a group share at a time. Their
 	// sum is at most 1.
-	Workload, Between, Together float64
-	// Hold is the number of steps between two draws, at least 1.
-	Hold int
+	Workload float64 `json:"workload" range:"0,1"`
+	Between  float64 `json:"between" range:"0,1"`
+	Together float64 `json:"together" range:"0,1"`
+	// Hold is the number of steps between two draws, at most two weeks of minutes.
+	Hold int `json:"hold" range:"1,20160"`
 	// Share is the fraction of time at the high level, of Bursts.
-	Share float64
+	Share float64 `json:"share" range:"0.0001,0.9999"`
 	// Amplitude of the sine of Diurnal as a fraction of the mean, its Period in steps, and
 	// the range of the Phases of pods in periods, 0 for the same phase. WorkloadPhases is the
 	// range of a phase that the pods of a group have in common.
-	Amplitude              float64
-	Period                 int
-	Phases, WorkloadPhases float64
+	Amplitude      float64 `json:"amplitude" range:"0,1"`
+	Period         int     `json:"period" range:"2,20160"`
+	Phases         float64 `json:"phases" range:"0,1"`
+	WorkloadPhases float64 `json:"workload-phases" range:"0,1"`
 }
 
 // UsageSpec is a shape for each resource.
@@ -57,6 +63,10 @@ const (
 	tableEnd     = 6
 	tableDensity = 64
 )
+
+// minConcentration is the minimum of alpha + beta, below which a beta distribution
+// has almost only the values 0 and max.
+const minConcentration = 1e-3
 
 // rounding is the error of the sum of three decimal fractions.
 const rounding = 1e-12
@@ -115,7 +125,7 @@ func (s UsageShape) check() error {
 }
 
 func (s UsageShape) invalidKey(key string, found float64, allowed string, args ...any) error {
-	return invalidValue(s.Kind+": "+key, fmt.Sprint(found), fmt.Sprintf(allowed, args...))
+	return format.InvalidValue(s.Kind+": "+key, found, fmt.Sprintf(allowed, args...))
 }
 
 // beta returns the quantiles of a beta distribution on [0, upper] with the mean of the

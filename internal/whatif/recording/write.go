@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"time"
 
@@ -212,7 +213,16 @@ func (w *Writer) addMeasured(r *Recording) error {
 	return nil
 }
 
-// Write writes the recording to a file. The same content gives the same bytes.
+// WriteFile writes the recording to a file, which it replaces.
+func (r *Recording) WriteFile(name string) error {
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, fileMode)
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.Write(file), file.Close())
+}
+
+// Write writes the recording. The same content gives the same bytes.
 func (r *Recording) Write(out io.Writer) error {
 	w, err := NewWriter(out, r.About)
 	if err != nil {

@@ -37,9 +37,7 @@ func TestReportIsFinite(t *testing.T) {
 				Mean: anyFloat().Draw(t, "mean"),
 				More: 1,
 				Interval: &result.Interval{
-					Low:          anyFloat().Draw(t, "from"),
-					High:         anyFloat().Draw(t, "to"),
-					ExcludesZero: rapid.Bool().Draw(t, "clear"),
+					Low: anyFloat().Draw(t, "from"), High: anyFloat().Draw(t, "to"), ExcludesZero: rapid.Bool().Draw(t, "clear"),
 				},
 			}}
 		}

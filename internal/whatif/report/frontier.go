@@ -10,7 +10,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
-// Dimensions of the chart of a frontier.
+// Dimensions of charts of costs.
 const (
 	frontierWidth  = 520.0
 	frontierHeight = 300.0
@@ -77,7 +77,7 @@ func rangeText(in *result.Interval, decimals int) string {
 
 // axisRange returns the range of an axis that shows the points with their intervals and a margin. It
 // starts at 0 if 0 is close.
-func axisRange(points []result.FrontierPoint, of func(*result.FrontierPoint) (float64, *result.Interval)) (low, high float64) {
+func axisRange(points []result.FrontierPoint, of func(*result.FrontierPoint) (float64, *result.Interval)) [2]float64 {
 	var values []float64
 	for i := range points {
 		v, in := of(&points[i])
@@ -87,6 +87,7 @@ func axisRange(points []result.FrontierPoint, of func(*result.FrontierPoint) (fl
 		}
 	}
 	values = slices.DeleteFunc(values, func(v float64) bool { return !format.IsFinite(v) })
+	low, high := 0.0, 0.0
 	if len(values) > 0 {
 		low, high = slices.Min(values), slices.Max(values)
 	}
@@ -95,28 +96,29 @@ func axisRange(points []result.FrontierPoint, of func(*result.FrontierPoint) (fl
 		margin = max(0.08*high, 0.5)
 	}
 	if low-margin < 0.3*high {
-		return min(0, low), high + margin
+		return [2]float64{min(0, low), high + margin}
 	}
-	return low - margin, high + margin
+	return [2]float64{low - margin, high + margin}
 }
 
-// newFrontierChart starts a chart of the costs of points against the time that pods wait, with the names of both, and returns its scales.
-func newFrontierChart(points []result.FrontierPoint, timeName, costName string) (d *Drawing, x, y Scale) {
-	d = New(frontierWidth, frontierHeight, costName+" against "+timeName+", by slack", "the table has the numbers")
-	low, high := axisRange(points, func(p *result.FrontierPoint) (float64, *result.Interval) { return p.Pending, p.PendingInterval })
-	x = NewScale(low, high, frontierLeft, frontierRight)
-	low, high = axisRange(points, func(p *result.FrontierPoint) (float64, *result.Interval) { return p.Cost, p.CostInterval })
-	y = NewScale(low, high, frontierBottom, frontierTop)
+// NewCostChart starts a chart of costs against another figure, with the names and the ranges of both, and returns its scales.
+func NewCostChart(title, name, costName string, figures, costs [2]float64) (d *Drawing, x, y Scale) {
+	d = New(frontierWidth, frontierHeight, title, "the table has the numbers")
+	x = NewScale(figures[0], figures[1], frontierLeft, frontierRight)
+	y = NewScale(costs[0], costs[1], frontierBottom, frontierTop)
 	d.YAxis(y.Ticks(5), y, frontierLeft, frontierRight, 6, 4)
 	d.XAxis(x.Ticks(6), x, frontierTop, frontierBottom, frontierBottom+15)
-	d.Printf(`<text class="middle" x="%v" y="%v">%v</text>`, (frontierLeft+frontierRight)/2, frontierHeight-6, timeName)
+	d.Printf(`<text class="middle" x="%v" y="%v">%v</text>`, (frontierLeft+frontierRight)/2, frontierHeight-6, name)
 	d.Printf(`<text x="2" y="%v">%v</text>`, frontierTop-3, costName)
 	return d, x, y
 }
 
 // frontierChart draws the cost of nodes against the mean time that pods are pending.
 func frontierChart(points []result.FrontierPoint, costName string) template.HTML {
-	d, x, y := newFrontierChart(points, "pending, mean seconds", costName)
+	const timeName = "pending, mean seconds"
+	d, x, y := NewCostChart(costName+" against "+timeName+", by slack", timeName, costName,
+		axisRange(points, func(p *result.FrontierPoint) (float64, *result.Interval) { return p.Pending, p.PendingInterval }),
+		axisRange(points, func(p *result.FrontierPoint) (float64, *result.Interval) { return p.Cost, p.CostInterval }))
 	// A line connects the points of a profile in the order of the slack options.
 	profiles := map[string][]*result.FrontierPoint{}
 	var names []string

@@ -55,10 +55,8 @@ func sampleRun(random *rand.Rand, seed uint64, profile, nodes int) result.Run {
 		Seed: seed, Seconds: 7200, Scheduled: 8*nodes - 40,
 		Reasons: map[string]int{"Insufficient cpu": 30, markup: 10},
 		Outcome: result.Outcome{
-			Unschedulable:   40,
-			OverloadMinutes: jitter(1234), CPUOverloadMinutes: jitter(900), MemoryOverloadMinutes: jitter(334),
-			ThrottledCoreSeconds: jitter(123456), LimitedCoreSeconds: 5e6,
-			MemoryOverruns: int(jitter(200)), Victims: int(jitter(420)),
+			Unschedulable: 40, OverloadMinutes: jitter(1234), CPUOverloadMinutes: jitter(900), MemoryOverloadMinutes: jitter(334),
+			ThrottledCoreSeconds: jitter(123456), LimitedCoreSeconds: 5e6, MemoryOverruns: int(jitter(200)), Victims: int(jitter(420)),
 			NodesUsed: jitter(float64(nodes) / 2), NodesUsedPeak: nodes,
 			CPULimitRatio:    result.Distribution{Mean: 1, P50: jitter(1.1), P95: jitter(1.6), Max: jitter(2.3)},
 			MemoryLimitRatio: result.Distribution{Mean: 1, P50: jitter(0.7), P95: jitter(0.9), Max: jitter(1.2)},

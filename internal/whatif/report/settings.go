@@ -36,24 +36,6 @@ func settings(r *result.Result) []setting {
 	return list
 }
 
-// usageShape returns a usage without its parameters, such as "bursts" for
-// cpu=bursts:...;memory=bursts:..., or the usage itself if it has another form.
-func usageShape(usage string) string {
-	var resources, shapes []string
-	for part := range strings.SplitSeq(usage, ";") {
-		resource, shape, ok := strings.Cut(part, "=")
-		if !ok || strings.Contains(resource, ":") {
-			return shorten(usage, 60)
-		}
-		shape, _, _ = strings.Cut(shape, ":")
-		resources, shapes = append(resources, resource+" "+shape), append(shapes, shape)
-	}
-	if len(shapes) == 2 && shapes[0] == shapes[1] {
-		return shapes[0]
-	}
-	return strings.Join(resources, ", ")
-}
-
 // seedText describes the seeds.
 func seedText(seeds []uint64) string {
 	switch len(seeds) {

@@ -90,8 +90,9 @@ func newScenario(r *result.Result, index int) scenario {
 	from := &r.Scenarios[index]
 	s := scenario{
 		ID: index + 1, Name: fmt.Sprintf("Scenario %d", index+1),
-		Limits: limitWords(from.Limits), Usage: words(from.Usage), UsageShape: usageShape(from.Usage), Rows: figureRows(r, from),
+		Limits: limitWords(from.Limits), Rows: figureRows(r, from),
 	}
+	s.Usage, s.UsageShape = usageWords(from.Usage)
 	for i := range from.Profiles {
 		if i > 0 {
 			s.Comparisons = append(s.Comparisons, result.NewComparison(r, &from.Profiles[0], &from.Profiles[i]))

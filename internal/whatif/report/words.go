@@ -10,16 +10,17 @@ var parameterWords = map[string]string{
 	"share": "the higher level for a share of % of the time", "period": "a period of % min",
 }
 
-// words describes a specification such as cpu=bursts:mean=0.7,hold=10;memory=beta:mean=0.5 in words. A specification
-// with another form, or with parameters without words, is returned unchanged.
-func words(spec string) string {
-	var parts []string
+// usageWords describes a specification such as cpu=bursts:mean=0.7,hold=10;memory=beta:mean=0.5 in words, and without its parameters.
+// A specification with another form, or with parameters without words, is returned unchanged.
+func usageWords(spec string) (words, shapes string) {
+	var parts, kinds []string
 	for part := range strings.SplitSeq(spec, ";") {
 		resource, shape, ok := strings.Cut(part, "=")
 		if !ok || strings.Contains(resource, ":") {
-			return spec
+			return spec, shorten(spec, 60)
 		}
 		kind, parameters, _ := strings.Cut(shape, ":")
+		kinds = append(kinds, resource+" "+kind)
 		described := []string{kind}
 		for parameter := range strings.SplitSeq(parameters, ",") {
 			name, value, _ := strings.Cut(parameter, "=")
@@ -31,15 +32,15 @@ func words(spec string) string {
 				described = append(described, parameter)
 			}
 		}
-		if resource == "cpu" {
-			resource = "CPU"
-		}
-		parts = append(parts, resource+" "+strings.Join(described, ", "))
+		parts = append(parts, strings.Replace(resource, "cpu", "CPU", 1)+" "+strings.Join(described, ", "))
 	}
-	if len(parts) == 2 && strings.TrimPrefix(parts[0], "CPU ") == strings.TrimPrefix(parts[1], "memory ") {
-		return "CPU and memory " + strings.TrimPrefix(parts[0], "CPU ")
+	if cpu := strings.TrimPrefix(parts[0], "CPU "); len(parts) == 2 && parts[1] == "memory "+cpu {
+		parts = []string{"CPU and memory " + cpu}
 	}
-	return strings.Join(parts, "; ")
+	if cpu := strings.TrimPrefix(kinds[0], "cpu "); len(kinds) == 2 && kinds[1] == "memory "+cpu {
+		kinds = []string{cpu}
+	}
+	return strings.Join(parts, "; "), strings.Join(kinds, ", ")
 }
 
 // limitWords describes the limits of pods in words.

@@ -24,8 +24,7 @@ func fileName(t *testing.T) string { return strings.NewReplacer("/", "-", ",", "
 // emptyResult returns a result with two profiles and without runs.
 func emptyResult() *result.Result {
 	return &result.Result{
-		Profiles:  []string{"a", "b"},
-		Scenarios: []result.Scenario{{Profiles: []result.Profile{{Name: "a"}, {Name: "b"}}}},
+		Profiles: []string{"a", "b"}, Scenarios: []result.Scenario{{Profiles: []result.Profile{{Name: "a"}, {Name: "b"}}}},
 	}
 }
 

@@ -48,15 +48,13 @@ func Merge(shards []*Result) (*Result, error) {
 	return merged, nil
 }
 
-// inOrder returns the results of all shards of a comparison by their index.
+// inOrder returns the results of all shards of a comparison, which have a Shard, by their index.
 func inOrder(shards []*Result) ([]*Result, error) {
 	shards = slices.Clone(shards)
 	for _, r := range shards {
 		switch {
 		case r.APIVersion != APIVersion || r.Kind != Kind:
 			return nil, fmt.Errorf("found %s %s: must be %s %s", r.APIVersion, r.Kind, APIVersion, Kind)
-		case r.Shard == nil:
-			return nil, fmt.Errorf("found the result of all seeds: must be that of a shard (--shard)")
 		case r.Shard.Count != len(shards):
 			return nil, fmt.Errorf("found %d results: must be each of the %d shards of a comparison once", len(shards), r.Shard.Count)
 		}

@@ -8,9 +8,11 @@ import (
 	"testing"
 )
 
-// comparisonOf returns a result of two profiles with differences of some figures: mean of the first profile, mean
-// of the second profile, and whether the difference is clear.
-func comparisonOf(seeds int, figures map[string][3]float64) *Result {
+// figures have the mean of the first profile, the mean of the second profile, and whether the difference is clear.
+type figures map[string][3]float64
+
+// comparisonOf returns a result of two profiles with differences of some figures.
+func comparisonOf(seeds int, figures figures) *Result {
 	base, other := Profile{Name: "default", Figures: map[string]Figure{}}, Profile{
 		Name: "other", Figures: map[string]Figure{},
 	}
@@ -25,8 +27,7 @@ func comparisonOf(seeds int, figures map[string][3]float64) *Result {
 		Profiles:  []string{"default", "other"},
 		Scenarios: []Scenario{{Profiles: []Profile{base, other}}},
 		Assumed: []string{
-			"the usage of pods is generated, with seeds 1 to 5",
-			"a node has 110 pods",
+			"the usage of pods is generated, with seeds 1 to 5", "a node has 110 pods",
 			"labels, taints and amounts of nodes are those last recorded",
 		},
 		Settings: Settings{Level: 0.95},
@@ -47,58 +48,41 @@ func concluded(r *Result) *Recommendation {
 func TestRecommendation(t *testing.T) {
 	tests := map[string]struct {
 		seeds     int
-		figures   map[string][3]float64
+		figures   figures
 		unlimited int
 		want      string
 		price     string
 	}{
-		"clearly better": {
-			5, map[string][3]float64{"overloadMinutes": {100, 10, 1}}, 0, "Use other in place of default.", "No figure is clearly worse.",
-		},
-		"not clear": {5, map[string][3]float64{"overloadMinutes": {100, 90, 0}}, 0, "Keep default: ", "No figure is clearly worse."},
+		"clearly better": {5, figures{"overloadMinutes": {100, 10, 1}}, 0, "Use other in place of default.", "No figure is clearly worse."},
+		"not clear":      {5, figures{"overloadMinutes": {100, 90, 0}}, 0, "Keep default: ", "No figure is clearly worse."},
 		"clear harm": {
-			5,
-			map[string][3]float64{"overloadMinutes": {100, 10, 1}, "unschedulable": {0, 5, 1}},
-			0, "Keep default: ",
+			5, figures{"overloadMinutes": {100, 10, 1}, "unschedulable": {0, 5, 1}}, 0, "Keep default: ",
 			"Clearly worse: unschedulable pods +5",
 		},
 		"a price that is no harm": {
-			5,
-			map[string][3]float64{"overloadMinutes": {100, 10, 1}, "cpuLimitRatioMax": {1.5, 2, 1}},
-			0, "Use other in place of default.",
+			5, figures{"overloadMinutes": {100, 10, 1}, "cpuLimitRatioMax": {1.5, 2, 1}}, 0, "Use other in place of default.",
 			"Clearly worse: CPU limit ratio, max +0.5",
 		},
 		"blind limit ratios": {
-			5,
-			map[string][3]float64{"overloadMinutes": {100, 10, 1}, "cpuLimitRatioMax": {1.5, 2, 1}},
-			7, "Use other in place of default.",
+			5, figures{"overloadMinutes": {100, 10, 1}, "cpuLimitRatioMax": {1.5, 2, 1}}, 7, "Use other in place of default.",
 			"No figure is clearly worse.",
 		},
 		"cheaper with an autoscaler": {
-			5,
-			map[string][3]float64{"cost": {200, 180, 1}, "overloadMinutes": {100, 110, 0}, "cpuLimitRatioMax": {1.5, 2, 1}},
-			0,
+			5, figures{"cost": {200, 180, 1}, "overloadMinutes": {100, 110, 0}, "cpuLimitRatioMax": {1.5, 2, 1}}, 0,
 			"Use other in place of default.", "Clearly worse: CPU limit ratio, max +0.5",
 		},
 		"cheaper with more overload": {
-			5,
-			map[string][3]float64{"cost": {200, 180, 1}, "overloadMinutes": {100, 110, 1}},
-			0,
+			5, figures{"cost": {200, 180, 1}, "overloadMinutes": {100, 110, 1}}, 0,
 			"Keep default: no other profile costs clearly less or overloads", "Clearly worse: overload, node minutes +10",
 		},
 		"less overload at a higher cost": {
-			5,
-			map[string][3]float64{"cost": {180, 200, 1}, "overloadMinutes": {100, 10, 1}},
-			0,
-			"Keep default: ", "Clearly worse: cost of nodes +20",
+			5, figures{"cost": {180, 200, 1}, "overloadMinutes": {100, 10, 1}}, 0, "Keep default: ", "Clearly worse: cost of nodes +20",
 		},
 		"less overload at about the cost": {
-			5,
-			map[string][3]float64{"cost": {180, 181, 0}, "overloadMinutes": {100, 10, 1}},
-			0,
+			5, figures{"cost": {180, 181, 0}, "overloadMinutes": {100, 10, 1}}, 0,
 			"Use other in place of default.", "No figure is clearly worse.",
 		},
-		"one seed": {1, map[string][3]float64{"overloadMinutes": {100, 10, 1}}, 0, "Cannot tell: one pair", "No figure is clearly worse."},
+		"one seed": {1, figures{"overloadMinutes": {100, 10, 1}}, 0, "Cannot tell: one pair", "No figure is clearly worse."},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -123,8 +107,8 @@ func TestRecommendation(t *testing.T) {
 
 // TestRecommendationOfRejectedProfiles checks that the box describes the profile with the least overload if none is recommended.
 func TestRecommendationOfRejectedProfiles(t *testing.T) {
-	r := comparisonOf(5, map[string][3]float64{"overloadMinutes": {100, 110, 0}})
-	third := comparisonOf(5, map[string][3]float64{"overloadMinutes": {100, 90, 0}}).Scenarios[0].Profiles[1]
+	r := comparisonOf(5, figures{"overloadMinutes": {100, 110, 0}})
+	third := comparisonOf(5, figures{"overloadMinutes": {100, 90, 0}}).Scenarios[0].Profiles[1]
 	third.Name = "third"
 	r.Profiles, r.Scenarios[0].Profiles = append(r.Profiles, third.Name), append(r.Scenarios[0].Profiles, third)
 	s := concluded(r)
@@ -142,10 +126,7 @@ func TestHeadroom(t *testing.T) {
 		want, effect string
 	}{
 		"lower maximum": {
-			5,
-			[3]float64{0.8, 0.61, 1},
-			[3]float64{0.6, 0.6, 0},
-			"No node was overloaded with any profile; other leaves more headroom",
+			5, [3]float64{0.8, 0.61, 1}, [3]float64{0.6, 0.6, 0}, "No node was overloaded with any profile; other leaves more headroom",
 			"No node is overloaded with either profile. CPU load of nodes, max: 61 % instead of 80 %, 19 points more headroom.",
 		},
 		"lower p95": {5, [3]float64{}, [3]float64{0.7, 0.6, 1}, "other leaves more headroom", "p95: 60 % instead of 70 %, 10 points more"},
@@ -156,7 +137,7 @@ func TestHeadroom(t *testing.T) {
 		},
 		"one seed": {1, [3]float64{0.8, 0.6, 0}, [3]float64{}, "Cannot tell: no node was", "No node is overloaded with either profile."},
 	} {
-		r := comparisonOf(tc.seeds, map[string][3]float64{"overloadMinutes": {}, "cpuLoadMax": tc.max, "cpuLoadP95": tc.p95})
+		r := comparisonOf(tc.seeds, figures{"overloadMinutes": {}, "cpuLoadMax": tc.max, "cpuLoadP95": tc.p95})
 		for i := range r.Scenarios[0].Profiles {
 			r.Scenarios[0].Profiles[i].Runs = []Run{{Scheduled: 1}}
 			r.Scenarios[0].Profiles[i].Figures["overloadMinutes"] = Figure{Difference: &Difference{}}
@@ -174,11 +155,11 @@ func TestHeadroom(t *testing.T) {
 
 // TestCannotTell checks the verdicts on runs that show nothing, and that only a profile to use has an instruction.
 func TestCannotTell(t *testing.T) {
-	equal := map[string][3]float64{"overloadMinutes": {0, 0, 0}}
-	better := map[string][3]float64{"overloadMinutes": {9, 1, 1}}
+	equal := figures{"overloadMinutes": {0, 0, 0}}
+	better := figures{"overloadMinutes": {9, 1, 1}}
 	for name, tc := range map[string]struct {
 		run     Run
-		figures map[string][3]float64
+		figures figures
 		name    string
 		want    string
 		apply   string
@@ -186,13 +167,11 @@ func TestCannotTell(t *testing.T) {
 		"no overload":       {Run{Scheduled: 1}, equal, "limits", "no node was overloaded", ""},
 		"nothing scheduled": {Run{}, equal, "limits", "no pod was scheduled", ""},
 		"profile of the chart": {
-			Run{Scheduled: 1, Outcome: Outcome{OverloadMinutes: 1}},
-			better, "predicted", "Use predicted in place of default.",
+			Run{Scheduled: 1, Outcome: Outcome{OverloadMinutes: 1}}, better, "predicted", "Use predicted in place of default.",
 			"scheduler.profiles: [{schedulerName: plimsoll-scheduler, use: predicted}]",
 		},
 		"file": {
-			Run{Scheduled: 1, Outcome: Outcome{OverloadMinutes: 1}},
-			better, "new.yaml", "Use new.yaml",
+			Run{Scheduled: 1, Outcome: Outcome{OverloadMinutes: 1}}, better, "new.yaml", "Use new.yaml",
 			"--set-file scheduler.config=new.yaml",
 		},
 		"other": {
@@ -263,28 +242,20 @@ func TestSlackRecommendation(t *testing.T) {
 	}{
 		// 6 - 1.4 = 4.6 is more than two thirds of 6 - 1 = 5, 6 - 4 = 2 is less.
 		"the cheapest that reduces enough": {
-			true,
-			[][3]float64{{6, 100, 0}, {4, 103, 0}, {1.4, 107, 0}, {1, 130, 0}},
-			"Use slack 20% in place of slack 0%",
+			true, [][3]float64{{6, 100, 0}, {4, 103, 0}, {1.4, 107, 0}, {1, 130, 0}}, "Use slack 20% in place of slack 0%",
 			"1.400 s on average instead of 6 s", "cost of nodes +7",
 		},
 		// 6 - 2.7 = 3.3 is less than two thirds of 5.
 		"a cheaper one that reduces too little": {
-			true,
-			[][3]float64{{6, 100, 0}, {2.7, 107, 0}, {1, 130, 0}},
-			"Use slack 20% in place of slack 0%",
+			true, [][3]float64{{6, 100, 0}, {2.7, 107, 0}, {1, 130, 0}}, "Use slack 20% in place of slack 0%",
 			"1 s on average instead of 6 s", "cost of nodes +30",
 		},
 		"harm": {
-			true,
-			[][3]float64{{6, 100, 0}, {4, 103, 0}, {1, 130, 9}},
-			"Use slack 10% in place of slack 0%",
+			true, [][3]float64{{6, 100, 0}, {4, 103, 0}, {1, 130, 9}}, "Use slack 10% in place of slack 0%",
 			"4 s on average instead of 6 s", "cost of nodes +3",
 		},
 		"not clear": {
-			false,
-			[][3]float64{{6, 100, 0}, {1, 107, 0}},
-			"Keep slack 0%: ",
+			false, [][3]float64{{6, 100, 0}, {1, 107, 0}}, "Keep slack 0%: ",
 			"Whether pods are pending for more or less time is not clear: 1 s", "cost of nodes +7",
 		},
 		"longer": {true, [][3]float64{{6, 100, 0}, {7, 101, 0}}, "Keep slack 0%: ", "Pods are pending for more time: 7 s", "cost of nodes +1"},
@@ -307,7 +278,7 @@ func TestSlackRecommendation(t *testing.T) {
 
 // TestEqualSlack expects that profiles with the same slack are compared by their cost, as without slack.
 func TestEqualSlack(t *testing.T) {
-	r := comparisonOf(5, map[string][3]float64{"cost": {36, 31, 1}, "overloadMinutes": {0, 0, 0}, "pendingSecondsMean": {1, 2, 0}})
+	r := comparisonOf(5, figures{"cost": {36, 31, 1}, "overloadMinutes": {0, 0, 0}, "pendingSecondsMean": {1, 2, 0}})
 	for i, name := range []string{"default, slack 20%", "packed, slack 20%"} {
 		r.Profiles[i], r.Scenarios[0].Profiles[i].Name, r.Scenarios[0].Profiles[i].Slack = name, name, "20%"
 	}

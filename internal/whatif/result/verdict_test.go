@@ -18,12 +18,7 @@ func figure(t *testing.T, name string) Definition {
 
 func TestAnswers(t *testing.T) {
 	interval := func(mean, low, high float64) *Difference {
-		return &Difference{
-			Mean:     mean,
-			Less:     1,
-			More:     1,
-			Interval: &Interval{Low: low, High: high, ExcludesZero: low > 0 || high < 0},
-		}
+		return &Difference{Mean: mean, Less: 1, More: 1, Interval: &Interval{Low: low, High: high, ExcludesZero: low > 0 || high < 0}}
 	}
 	for name, tc := range map[string]struct {
 		figure string

@@ -44,10 +44,7 @@ func window(hour int, measured, current, candidate result.Run) *Window {
 	from := begin.Add(time.Duration(hour) * time.Hour)
 	return &Window{
 		Part: result.Part{
-			Source:  result.Source{Nodes: 1, Pods: 10, UsageKnown: 10},
-			From:    from,
-			To:      from.Add(time.Hour),
-			Missing: []string{},
+			Source: result.Source{Nodes: 1, Pods: 10, UsageKnown: 10}, From: from, To: from.Add(time.Hour), Missing: []string{},
 		},
 		File:       fmt.Sprintf("%02d.plrec", hour),
 		Measured:   measured,
@@ -80,8 +77,7 @@ func TestVerdicts(t *testing.T) {
 		},
 		// Avoided 5 and 15: a standard deviation of 7.07, t(1) = 12.7: 20 ± 127.
 		"chance": {
-			[]*Window{window(0, run(1), run(1), run()), window(1, run(3), run(3), run())},
-			result.CannotTell,
+			[]*Window{window(0, run(1), run(1), run()), window(1, run(3), run(3), run())}, result.CannotTell,
 			"Cannot tell what predicted would have changed in the last 7 days: the difference, -20 ± 127 node minutes, can be chance.",
 		},
 		"error": {
