@@ -49,7 +49,7 @@ func ReadRecordedHub(source Source, requirePlacements bool) (*Hub, error) {
 }
 
 func readHub(source Source, requirePlacements bool, validators map[metav1.TypeMeta]*crd.Validator) (*Hub, error) {
-	r := &hubReader{reader: newReader(hubKinds), validators: validators}
+	r := &hubReader{reader: newReader(hubKinds, validators == nil), validators: validators}
 	if err := eachChecked(source, r.read); err != nil {
 		return nil, err
 	}

@@ -74,7 +74,7 @@ func Read(paths []string, stdin io.Reader) (*Objects, error) {
 
 // ReadFrom reads the objects of a cluster from documents, and may validate them as the API server does.
 func ReadFrom(source Source, validate bool) (*Objects, error) {
-	r := &clusterReader{reader: newReader(kinds), isValidating: validate}
+	r := &clusterReader{reader: newReader(kinds, !validate)}
 	if err := eachChecked(source, r.read); err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func ReadFrom(source Source, validate bool) (*Objects, error) {
 
 // ReadReferred reads objects other than nodes and pods from documents. Nodes and pods are not required.
 func ReadReferred(source Source) (*Objects, error) {
-	r := &clusterReader{reader: newReader(kinds)}
+	r := &clusterReader{reader: newReader(kinds, true)}
 	if err := eachChecked(source, r.read); err != nil {
 		return nil, err
 	}
@@ -120,8 +120,7 @@ func SetNodeDefaults(node *v1.Node) { defaults.SetObjectDefaults_Node(node) }
 type clusterReader struct {
 	reader
 
-	objects      Objects
-	isValidating bool
+	objects Objects
 }
 
 // read reads an object in JSON.
@@ -139,9 +138,9 @@ func (r *clusterReader) read(where string, asJSON []byte, head *header) error {
 	switch obj := empty.(type) {
 	case *v1.Node:
 		SetNodeDefaults(obj)
-		if r.isValidating && len(obj.Status.Allocatable) == 0 {
+		if !r.isRecorded && len(obj.Status.Allocatable) == 0 {
 			r.warn("%s: %s: status.allocatable: required: no pod fits a node without it", where, head)
-		} else if _, ok := obj.Status.Allocatable[v1.ResourcePods]; r.isValidating && !ok {
+		} else if _, ok := obj.Status.Allocatable[v1.ResourcePods]; !r.isRecorded && !ok {
 			r.warn("%s: %s: status.allocatable.pods: required: no pod fits a node without it, such as \"110\"", where, head)
 		}
 		if i := slices.IndexFunc(obj.Spec.Taints, func(taint v1.Taint) bool { return taint.Effect == "" }); i >= 0 {
@@ -155,7 +154,7 @@ func (r *clusterReader) read(where string, asJSON []byte, head *header) error {
 	default:
 		r.objects.Others = append(r.objects.Others, obj)
 	}
-	if r.isValidating {
+	if !r.isRecorded {
 		r.validate(where, head, empty.(object))
 	}
 	return nil

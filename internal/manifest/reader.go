@@ -40,10 +40,12 @@ type reader struct {
 	more int
 	// seen has the location of each object by kind and name.
 	seen map[string]string
+	// isRecorded is true for objects of a recording, which may have fields of another version: unknown fields are no warnings.
+	isRecorded bool
 }
 
-func newReader(kinds map[string][]string) reader {
-	return reader{kinds: kinds, seen: map[string]string{}}
+func newReader(kinds map[string][]string, isRecorded bool) reader {
+	return reader{kinds: kinds, seen: map[string]string{}, isRecorded: isRecorded}
 }
 
 // maxWarnings is the number of warnings that are kept; others are counted.
@@ -104,6 +106,9 @@ func (r *reader) decode(where string, asJSON []byte, head *header, into object) 
 	unknown, err := kubejson.UnmarshalStrict(asJSON, into)
 	if err := cmp.Or(resources.DecodingError(asJSON, into, err), checkAmountsOf(into)); err != nil {
 		return fmt.Errorf("%s: %w", head, err)
+	}
+	if r.isRecorded {
+		unknown = nil
 	}
 	for _, field := range resources.SuggestFields(unknown, into) {
 		r.warn("%s: %s: %v", where, head, field)

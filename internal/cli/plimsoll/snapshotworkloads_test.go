@@ -151,7 +151,7 @@ spec:
 ---
 apiVersion: cluster.open-cluster-management.io/v1beta1
 kind: Placement
-metadata: {name: private-typo, namespace: private-team, annotations: {plimsoll.dev/workload: '{"private": "hidden"}'}}
+metadata: {name: private-typo, namespace: private-team, annotations: {plimsoll.dev/workload: '{"private": "private"}'}}
 spec: {}
 ---
 {apiVersion: cluster.open-cluster-management.io/v1beta1, kind: PlacementDecision, metadata: {name: private-typo-decision-1, namespace: private-team,

@@ -253,7 +253,7 @@ func (r *followRecorder) times(pod *v1.Pod) recording.Pod {
 	p := unknown()
 	p.Created = r.objectSecond(pod.CreationTimestamp)
 	if pod.Spec.NodeName != "" {
-		p.Node, p.Scheduled = r.redact.Name("node", pod.Spec.NodeName), p.Created
+		p.Node, p.Scheduled = r.redact.Name(pod.Spec.NodeName), p.Created
 		for _, condition := range pod.Status.Conditions {
 			if condition.Type == v1.PodScheduled && condition.Status == v1.ConditionTrue {
 				p.Scheduled = max(r.objectSecond(condition.LastTransitionTime), p.Created)
@@ -303,7 +303,7 @@ func (r *followRecorder) pod(pod *v1.Pod, at time.Time, deleted bool) error {
 		return err
 	}
 	r.kill(pod, kept, &known)
-	kept.Status, kept.DeletionTimestamp = v1.PodStatus{}, nil
+	kept.Status, kept.DeletionTimestamp, kept.Generation = v1.PodStatus{}, nil, 0
 	sum := hash(kept, times)
 	if ok && known.Hash == sum {
 		r.state.Pods[string(pod.UID)] = known

@@ -134,7 +134,7 @@ func (r *recorder) times(p *podState) recording.Pod {
 		Created: r.secondOf(p.created), Scheduled: r.secondOf(p.scheduled), Started: r.secondOf(p.started), Ended: r.secondOf(p.ended),
 	}
 	if p.node != "" {
-		record.Node = r.redact.Name("node", p.node)
+		record.Node = r.redact.Name(p.node)
 	}
 	return record
 }

@@ -102,9 +102,7 @@ func (r *Recording) List(resource string) (list []json.RawMessage) {
 // Redact returns a snapshot with pseudonyms in place of names, see kinds.Redactor. The key must be random and must not be stored.
 func (r *Recording) Redact(key []byte) (*Recording, error) {
 	redactor := kinds.NewRedactor(key)
-	if err := redactor.Prepare(r.Objects); err != nil {
-		return nil, err
-	}
+	redactor.Prepare(r.Objects)
 	omitted := map[string]int{}
 	var objects []kinds.Object
 	for i, object := range r.Objects {
@@ -129,7 +127,7 @@ func (r *Recording) Redact(key []byte) (*Recording, error) {
 		reading := *r.Load
 		reading.Nodes = make(map[string]load.Node, len(r.Load.Nodes))
 		for name, node := range r.Load.Nodes {
-			reading.Nodes[redactor.Name("node", name)] = node
+			reading.Nodes[redactor.Name(name)] = node
 		}
 		out.Load = &reading
 	}
@@ -137,7 +135,7 @@ func (r *Recording) Redact(key []byte) (*Recording, error) {
 		reading := *r.Usage
 		reading.Pods = slices.Clone(r.Usage.Pods)
 		for i, pod := range reading.Pods {
-			pod.Namespace, pod.Name = redactor.Name("namespace", pod.Namespace), redactor.Name("pod", pod.Name)
+			pod.Namespace, pod.Name = redactor.Name(pod.Namespace), redactor.Name(pod.Name)
 			reading.Pods[i] = pod
 		}
 		out.Usage = &reading

@@ -70,7 +70,7 @@ func TestDevicesAreRedacted(t *testing.T) {
 		objects = append(objects, kept)
 	}
 	redactor := NewRedactor([]byte("key"))
-	must.Succeed(t, redactor.Prepare(objects))
+	redactor.Prepare(objects)
 	redacted := map[string][]byte{}
 	for _, object := range objects {
 		object, err := redactor.Redact(object)

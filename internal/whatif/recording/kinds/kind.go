@@ -1,10 +1,29 @@
-// Package kinds has the kinds of objects in recordings. Each has rules for the fields that a recording keeps, and for the fields that are
-// names, which redaction replaces by pseudonyms: a new field of Kubernetes is never recorded by accident.
+// Package kinds has the kinds of objects in recordings. Recordings keep objects except for the fields that Trim drops: what may be secret,
+// and what is large and does not affect scheduling. Redaction replaces all texts that Kubernetes and Plimsoll do not define.
 package kinds
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
+	workv1 "open-cluster-management.io/api/work/v1"
+
+	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
+	placementv1beta1 "github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+	slackv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 )
 
 // Areas of kinds: the objects that affect scheduling, slack planning and placement.
@@ -25,8 +44,8 @@ type Kind struct {
 	// Required kinds must be in every snapshot of a cluster.
 	Required bool
 
-	// rule selects the fields that a recording keeps.
-	rule fields
+	// object is the type of the objects. Redaction keeps the names of its fields.
+	object reflect.Type
 }
 
 // String returns RESOURCE or RESOURCE.GROUP.
@@ -45,49 +64,63 @@ const (
 	plimsollGroup = "plimsoll.dev"
 )
 
+// CapacityBuffer has the fields of the kind of this name, for which this module has no type.
+type CapacityBuffer struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		PodTemplateRef       v1.LocalObjectReference      `json:"podTemplateRef"`
+		ScalableRef          v1.TypedLocalObjectReference `json:"scalableRef"`
+		Replicas             int32                        `json:"replicas"`
+		Percentage           int32                        `json:"percentage"`
+		Limits               v1.ResourceList              `json:"limits"`
+		ProvisioningStrategy string                       `json:"provisioningStrategy"`
+	} `json:"spec"`
+}
+
 // All has all kinds in the order in which they are read: pods before nodes, so that a snapshot has the
 // nodes of its pods unless they are deleted meanwhile.
 var All = []*Kind{
-	newKind(AreaCluster, "", "pods", "Pod", podRule, "v1"),
-	newKind(AreaCluster, "", "nodes", "Node", nodeRule, "v1"),
-	newKind(AreaCluster, "", "namespaces", "Namespace", object("namespace", fields{}), "v1"),
-	newKind(AreaCluster, "apps", "deployments", "Deployment", workload("deployment"), "v1"),
-	newKind(AreaCluster, "apps", "replicasets", "ReplicaSet", workload("replicaset"), "v1"),
-	newKind(AreaCluster, "apps", "statefulsets", "StatefulSet", workload("statefulset"), "v1"),
-	newKind(AreaCluster, "apps", "daemonsets", "DaemonSet", workload("daemonset"), "v1"),
-	newKind(AreaCluster, "batch", "jobs", "Job", workload("job"), "v1"),
-	newKind(AreaCluster, "", "replicationcontrollers", "ReplicationController", replicationControllerRule, "v1"),
-	newKind(AreaCluster, "", "services", "Service", object("service", fields{"spec": objectOf(fields{"selector": labels})}), "v1"),
-	newKind(AreaCluster, "", "persistentvolumeclaims", "PersistentVolumeClaim", claimRule, "v1"),
-	newKind(AreaCluster, "", "persistentvolumes", "PersistentVolume", volumeRule, "v1"),
-	newKind(AreaCluster, storageGroup, "storageclasses", "StorageClass", storageClassRule, "v1"),
-	newKind(AreaCluster, storageGroup, "csinodes", "CSINode", csiNodeRule, "v1"),
-	newKind(AreaCluster, storageGroup, "csidrivers", "CSIDriver", csiDriverRule, "v1"),
-	newKind(AreaCluster, storageGroup, "csistoragecapacities", "CSIStorageCapacity", csiCapacityRule, "v1"),
-	newKind(AreaCluster, storageGroup, "volumeattachments", "VolumeAttachment", attachmentRule, "v1"),
-	newKind(AreaCluster, "policy", "poddisruptionbudgets", "PodDisruptionBudget", budgetRule, "v1"),
-	newKind(AreaCluster, "scheduling.k8s.io", "priorityclasses", "PriorityClass", priorityClassRule, "v1"),
-	newKind(AreaCluster, resourceGroup, "resourceclaims", "ResourceClaim", resourceClaimRule, "v1"),
-	newKind(AreaCluster, resourceGroup, "resourceclaimtemplates", "ResourceClaimTemplate", resourceClaimTemplateRule, "v1"),
-	newKind(AreaCluster, resourceGroup, "deviceclasses", "DeviceClass", deviceClassRule, "v1"),
-	newKind(AreaCluster, resourceGroup, "resourceslices", "ResourceSlice", resourceSliceRule, "v1"),
-	newKind(AreaSlack, plimsollGroup, "resourceslacks", "ResourceSlack", slackRule, "v1alpha1"),
-	newKind(AreaSlack, "autoscaling.x-k8s.io", "capacitybuffers", "CapacityBuffer", bufferRule, "v1beta1", "v1alpha1"),
-	newKind(AreaSlack, "", "podtemplates", "PodTemplate", object("podtemplate", fields{"template": template}), "v1"),
-	newKind(AreaHub, ocmGroup, "managedclusters", "ManagedCluster", managedClusterRule, "v1"),
-	newKind(AreaHub, ocmGroup, "managedclustersets", "ManagedClusterSet", clusterSetRule, "v1beta2"),
-	newKind(AreaHub, ocmGroup, "managedclustersetbindings", "ManagedClusterSetBinding", bindingRule, "v1beta2"),
-	newKind(AreaHub, ocmGroup, "addonplacementscores", "AddOnPlacementScore", addOnScoreRule, "v1alpha1"),
-	newKind(AreaHub, ocmGroup, "placements", "Placement", placementRule, "v1beta1", "v1alpha1"),
-	newKind(AreaHub, ocmGroup, "placementdecisions", "PlacementDecision", decisionRule, "v1beta1"),
-	newKind(AreaHub, plimsollGroup, "clustercapacities", "ClusterCapacity", clusterCapacityRule, "v1alpha1"),
-	newKind(AreaHub, "work.open-cluster-management.io", "manifestworks", "ManifestWork", manifestWorkRule, "v1"),
+	newKind[v1.Pod](AreaCluster, "", "pods", "v1"),
+	newKind[v1.Node](AreaCluster, "", "nodes", "v1"),
+	newKind[v1.Namespace](AreaCluster, "", "namespaces", "v1"),
+	newKind[appsv1.Deployment](AreaCluster, "apps", "deployments", "v1"),
+	newKind[appsv1.ReplicaSet](AreaCluster, "apps", "replicasets", "v1"),
+	newKind[appsv1.StatefulSet](AreaCluster, "apps", "statefulsets", "v1"),
+	newKind[appsv1.DaemonSet](AreaCluster, "apps", "daemonsets", "v1"),
+	newKind[batchv1.Job](AreaCluster, "batch", "jobs", "v1"),
+	newKind[v1.ReplicationController](AreaCluster, "", "replicationcontrollers", "v1"),
+	newKind[v1.Service](AreaCluster, "", "services", "v1"),
+	newKind[v1.PersistentVolumeClaim](AreaCluster, "", "persistentvolumeclaims", "v1"),
+	newKind[v1.PersistentVolume](AreaCluster, "", "persistentvolumes", "v1"),
+	newKind[storagev1.StorageClass](AreaCluster, storageGroup, "storageclasses", "v1"),
+	newKind[storagev1.CSINode](AreaCluster, storageGroup, "csinodes", "v1"),
+	newKind[storagev1.CSIDriver](AreaCluster, storageGroup, "csidrivers", "v1"),
+	newKind[storagev1.CSIStorageCapacity](AreaCluster, storageGroup, "csistoragecapacities", "v1"),
+	newKind[storagev1.VolumeAttachment](AreaCluster, storageGroup, "volumeattachments", "v1"),
+	newKind[policyv1.PodDisruptionBudget](AreaCluster, "policy", "poddisruptionbudgets", "v1"),
+	newKind[schedulingv1.PriorityClass](AreaCluster, "scheduling.k8s.io", "priorityclasses", "v1"),
+	newKind[resourcev1.ResourceClaim](AreaCluster, resourceGroup, "resourceclaims", "v1"),
+	newKind[resourcev1.ResourceClaimTemplate](AreaCluster, resourceGroup, "resourceclaimtemplates", "v1"),
+	newKind[resourcev1.DeviceClass](AreaCluster, resourceGroup, "deviceclasses", "v1"),
+	newKind[resourcev1.ResourceSlice](AreaCluster, resourceGroup, "resourceslices", "v1"),
+	newKind[slackv1alpha1.ResourceSlack](AreaSlack, plimsollGroup, "resourceslacks", "v1alpha1"),
+	newKind[CapacityBuffer](AreaSlack, "autoscaling.x-k8s.io", "capacitybuffers", "v1beta1", "v1alpha1"),
+	newKind[v1.PodTemplate](AreaSlack, "", "podtemplates", "v1"),
+	newKind[clusterv1.ManagedCluster](AreaHub, ocmGroup, "managedclusters", "v1"),
+	newKind[clusterv1beta2.ManagedClusterSet](AreaHub, ocmGroup, "managedclustersets", "v1beta2"),
+	newKind[clusterv1beta2.ManagedClusterSetBinding](AreaHub, ocmGroup, "managedclustersetbindings", "v1beta2"),
+	newKind[clusterv1alpha1.AddOnPlacementScore](AreaHub, ocmGroup, "addonplacementscores", "v1alpha1"),
+	newKind[placementv1beta1.Placement](AreaHub, ocmGroup, "placements", "v1beta1", "v1alpha1"),
+	newKind[clusterv1beta1.PlacementDecision](AreaHub, ocmGroup, "placementdecisions", "v1beta1"),
+	newKind[capacityv1alpha1.ClusterCapacity](AreaHub, plimsollGroup, "clustercapacities", "v1alpha1"),
+	newKind[workv1.ManifestWork](AreaHub, "work.open-cluster-management.io", "manifestworks", "v1"),
 }
 
-// newKind returns a kind with its versions, the preferred one first. Only pods and nodes are required.
-func newKind(area, group, resource, kind string, rule fields, versions ...string) *Kind {
+// newKind returns the kind of a type with its versions, the preferred one first. Only pods and nodes are required.
+func newKind[T any](area, group, resource string, versions ...string) *Kind {
+	object := reflect.TypeFor[T]()
 	return &Kind{
-		Area: area, Group: group, Versions: versions, Resource: resource, Kind: kind, rule: rule,
+		Area: area, Group: group, Versions: versions, Resource: resource, Kind: object.Name(), object: object,
 		Required: resource == "pods" || resource == "nodes",
 	}
 }
@@ -109,8 +142,7 @@ func Of(group, name string) *Kind {
 
 // Trim returns the fields of an object that a recording keeps.
 func (k *Kind) Trim(object map[string]any) (Object, error) {
-	kept, _ := k.rule.rule(object, nil)
-	out := kept.(map[string]any)
+	out := k.trim("", object).(map[string]any)
 	out["kind"] = k.Kind
 	if _, ok := out["apiVersion"]; !ok {
 		out["apiVersion"] = strings.TrimPrefix(k.Group+"/"+k.Versions[0], "/")

@@ -1,34 +1,41 @@
 package kinds
 
 import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base32"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Redactor replaces the names of objects and images and the values and keys of labels, except standard keys, by pseudonyms. A name has the
-// same pseudonym everywhere, so that selectors, affinities, owners and topologies keep their meaning. Pseudonyms are derived from a key,
-// with which names can be guessed and verified.
+// Redactor replaces all texts of objects by pseudonyms, except numbers, amounts, times and words of Kubernetes. A text has the same
+// pseudonym everywhere, so that selectors, affinities, owners and topologies keep their meaning. Pseudonyms are derived from a key, with
+// which texts can be guessed and verified.
 //
-// Amounts, times, priorities, names of resources, schedulers and volume drivers, and the order of objects are kept. Values of labels that
-// affinities compare as numbers, claims of ephemeral volumes and the order of clusters are recognized only in objects that were prepared or
-// redacted before.
-type Redactor struct{ p *pseudonyms }
-
-// NewRedactor returns a redactor. The same key gives the same pseudonyms; it must be random and kept secret. Without a key, names are
-// kept, and only the fields that a recording does not keep are dropped.
-func NewRedactor(key []byte) *Redactor {
-	if key == nil {
-		return &Redactor{}
-	}
-	return &Redactor{&pseudonyms{key: key, numeric: map[string]bool{}, claims: map[string]string{}}}
+// Claims of ephemeral volumes and the order of clusters are recognized only if Prepare has seen the pods and the clusters.
+type Redactor struct {
+	// key is nil if texts are kept.
+	key []byte
+	// prepared has the pseudonyms of claims of ephemeral volumes, whose names Kubernetes derives from the names of the pod and the volume,
+	// and of managed clusters, which keep the order of the names: it breaks ties between scores.
+	prepared map[string]string
 }
 
-// Prepare collects the information about all objects that is required to replace names. The redactor must have a key.
-func (r *Redactor) Prepare(objects []Object) error {
+// NewRedactor returns a redactor. The same key gives the same pseudonyms; it must be random and kept secret. Without a key, texts are
+// kept, and only the fields that a recording does not keep are dropped.
+func NewRedactor(key []byte) *Redactor { return &Redactor{key, map[string]string{}} }
+
+// Prepare finds the claims of ephemeral volumes and the clusters among all objects. The redactor must have a key.
+func (r *Redactor) Prepare(objects []Object) {
 	var clusters []string
-	for i, o := range objects {
+	for _, o := range objects {
 		var object struct {
 			Metadata struct{ Name string }
 			Spec     struct {
@@ -38,44 +45,35 @@ func (r *Redactor) Prepare(objects []Object) error {
 				}
 			}
 		}
-		var all any
-		if err := json.Unmarshal(o.JSON, &all); err != nil {
-			return fmt.Errorf("object %d: %w", i+1, err)
-		}
-		r.p.collectNumeric(all)
-		kind := o.String()
-		if kind != "pods" && kind != "managedclusters."+ocmGroup {
+		isCluster := o.Kind != nil && o.Kind.Kind == "ManagedCluster"
+		if o.Kind == nil || !isCluster && o.Kind.Kind != "Pod" || json.Unmarshal(o.JSON, &object) != nil {
 			continue
 		}
-		if err := json.Unmarshal(o.JSON, &object); err != nil {
-			return fmt.Errorf("object %d: %w", i+1, err)
-		}
 		name := object.Metadata.Name
-		if kind != "pods" {
+		if isCluster {
 			clusters = append(clusters, name)
 		}
 		for _, volume := range object.Spec.Volumes {
 			if volume.Ephemeral != nil {
-				r.p.claims[name+"-"+volume.Name] = r.p.name("pod", name) + "-" + r.p.name("volume", volume.Name)
+				r.prepared[name+"-"+volume.Name] = r.Name(name) + "-" + r.Name(volume.Name)
 			}
 		}
 	}
-	r.p.numberClusters(clusters)
-	return nil
+	slices.Sort(clusters)
+	for i, name := range clusters {
+		r.prepared[name] = fmt.Sprintf("managedcluster-%06d", i+1)
+	}
 }
 
 // HasExpression reports whether an object has a CEL expression about clusters, in which names cannot be replaced.
-func (o Object) HasExpression() bool {
-	var value any
-	return json.Unmarshal(o.JSON, &value) == nil && hasSelector(value, "celSelector")
-}
+func (o Object) HasExpression() bool { return bytes.Contains(o.JSON, []byte(`"celSelector":{"`)) }
 
-// Name returns the pseudonym of the name of an object of a kind (in lower case).
-func (r *Redactor) Name(kind, name string) string {
-	if r.p == nil {
+// Name returns the pseudonym of a name.
+func (r *Redactor) Name(name string) string {
+	if r.key == nil {
 		return name
 	}
-	return r.p.name(kind, name)
+	return r.text("", name)
 }
 
 // Object sets into to an object of the kind with a resource name, such as "pods", with pseudonyms. Fields that a recording does not
@@ -102,56 +100,167 @@ func (r *Redactor) Redact(object Object) (Object, error) {
 	if err := json.Unmarshal(object.JSON, &value); err != nil {
 		return Object{}, err
 	}
-	if r.p != nil {
-		r.p.collectNumeric(value)
+	out := object.Kind.trim("", value).(map[string]any)
+	if r.key != nil {
+		kept := out
+		out = r.redact("", kept).(map[string]any)
+		for _, field := range []string{"apiVersion", "kind"} {
+			if text, ok := kept[field]; ok {
+				out[field] = text
+			}
+		}
+		if name, ok, _ := unstructured.NestedString(kept, "metadata", "name"); ok && object.Kind.Kind == "CSIDriver" {
+			out["metadata"].(map[string]any)["name"] = name // of a driver: it identifies the software, not the cluster
+		}
 	}
-	kept, _ := object.Kind.rule.rule(value, r.p)
-	raw, err := json.Marshal(kept)
+	raw, err := json.Marshal(out)
 	return Object{object.Kind, raw}, err
 }
 
-// collectNumeric records the keys of labels and taints that are compared as numbers.
-func (p *pseudonyms) collectNumeric(value any) {
+// Fields of texts that have no field: keys and values of labels, and amounts.
+const (
+	label  = "label"
+	amount = "amount"
+)
+
+// redact returns a value in a field with pseudonyms.
+func (r *Redactor) redact(field string, value any) any {
 	switch value := value.(type) {
-	case string: // an annotation may be JSON
-		var object map[string]any
-		if strings.HasPrefix(value, "{") && json.Unmarshal([]byte(value), &object) == nil {
-			p.collectNumeric(object)
-		}
+	case string:
+		return r.text(field, value)
 	case []any:
+		out := make([]any, 0, len(value))
 		for _, item := range value {
-			p.collectNumeric(item)
-		}
-	case map[string]any:
-		if operator := value["operator"]; operator == "Gt" || operator == "Lt" {
-			if key, ok := value["key"].(string); ok {
-				p.numeric[key] = true
+			object, _ := item.(map[string]any)
+			expression, isSelector, _ := unstructured.NestedString(object, "cel", "expression")
+			switch {
+			case isSelector && driverOnly.MatchString(expression):
+				out = append(out, map[string]any{"cel": map[string]any{"expression": expression}})
+			case isText(item):
+				out = append(out, r.redact(field, item))
+			case !isSelector:
+				out = append(out, r.redact(field+"[]", item))
 			}
 		}
-		for _, field := range value {
-			p.collectNumeric(field)
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(value))
+		key, _ := value["key"].(string)
+		for name, item := range value {
+			inner := name
+			switch {
+			case (field == amount || known().amounts.Has(field)) && !known().amounts.Has(name) && name != "version":
+				inner = amount
+			case labelMaps.Has(field) && isText(item):
+				inner = labelField(name)
+			case key != "" && (name == "value" || name == "values"):
+				inner = labelField(key)
+			case field == "drivers[]" && name == "name": // of a CSINode
+				inner = "driver"
+			}
+			out[r.fieldName(field, name, item)] = r.redact(inner, item)
 		}
+		return out
 	}
+	return value
 }
 
-// hasSelector reports whether a value has, at any depth, a non-empty object in a field with the name.
-func hasSelector(value any, name string) bool {
-	switch value := value.(type) {
-	case []any:
-		for _, item := range value {
-			if hasSelector(item, name) {
-				return true
-			}
-		}
-	case map[string]any:
-		for field, value := range value {
-			if selector, ok := value.(map[string]any); ok && field == name && len(selector) > 0 {
-				return true
-			}
-			if hasSelector(value, name) {
-				return true
-			}
-		}
+// isText reports whether a value is a text.
+func isText(value any) bool {
+	_, ok := value.(string)
+	return ok
+}
+
+// labelField returns the field of the value of a label or an annotation: its key, unless the key could be the name of a field.
+func labelField(key string) string {
+	if strings.Contains(key, "/") {
+		return key
 	}
-	return false
+	return label
+}
+
+// fieldName returns the name of a field of an object, or the pseudonym of a key.
+func (r *Redactor) fieldName(field, name string, value any) string {
+	switch isKey := labelMaps.Has(field) && isText(value) || field == byCluster; {
+	case known().amounts.Has(field), !isKey && known().all.Has(name):
+		return name
+	}
+	return r.text(label, name)
+}
+
+var (
+	// driverOnly matches a CEL expression that selects the devices of one driver. Names in other expressions cannot be replaced, so they are
+	// dropped.
+	driverOnly = regexp.MustCompile(`^\s*device\.driver\s*==\s*(?:"[a-z0-9.-]+"|'[a-z0-9.-]+')\s*$`)
+	number     = regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]+|%)?$`)
+	times      = regexp.MustCompile(`^([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{8,}(Z|[+-][0-9]{2}:[0-9]{2})|[0-9]{2}:[0-9]{2}|([0-9.]+(h|m|s|ms))+)$`)
+	// owned matches the names of a ReplicaSet of a Deployment and of a Job of a CronJob: the name of the owner, and a hash or a time.
+	owned = regexp.MustCompile(`^(.+)-([bcdfghjklmnpqrstvwxz2456789]{6,10}|[0-9]{8})$`)
+)
+
+// longestNumber is the length of the longest number that is kept where it may identify something.
+const longestNumber = 9
+
+// text returns the pseudonym of a text in a field.
+func (r *Redactor) text(field, text string) string {
+	if text == "" {
+		return ""
+	}
+	separator := ""
+	switch field {
+	case "image": // kube-scheduler adds the default tag before it compares it with the images of nodes.
+		if strings.LastIndex(text, ":") <= strings.LastIndex(text, "/") {
+			text += ":latest"
+		}
+		return r.hash(text) + ":redacted"
+	case "names": // of an image of a node
+		return r.hash(text) + ":redacted"
+	case "request", "requests": // REQUEST/SUBREQUEST of devices
+		separator = "/"
+	case v1.LabelTopologyZone, v1.LabelFailureDomainBetaZone, v1.LabelTopologyRegion, v1.LabelFailureDomainBetaRegion:
+		separator = "__" // between the zones of a volume
+	}
+	switch {
+	case keptFields.Has(field), (field == amount || known().amounts.Has(field)) && number.MatchString(text):
+		return text
+	case separator != "" && strings.Contains(text, separator):
+		parts := strings.Split(text, separator)
+		for i := range parts {
+			parts[i] = r.name(parts[i])
+		}
+		return strings.Join(parts, separator)
+	}
+	if object := parse(text); object != nil { // an annotation
+		return format(r.redact(field, object))
+	}
+	if parts := owned.FindStringSubmatch(text); parts != nil && r.prepared[text] == "" {
+		return r.name(parts[1]) + "-" + r.name(parts[2])
+	}
+	return r.name(text)
+}
+
+// name returns the pseudonym of a text as a whole.
+func (r *Redactor) name(text string) string {
+	switch pseudonym := r.prepared[text]; {
+	case pseudonym != "":
+		return pseudonym
+	case words().Has(text), strings.HasPrefix(text, plimsollGroup+"/"), times.MatchString(text),
+		len(text) <= longestNumber && number.MatchString(text):
+		return text
+	}
+	return r.hash(text)
+}
+
+// pseudonymBytes is the length of hashes. For a million texts, the probability of a collision is one in
+// 30 million.
+const pseudonymBytes = 8
+
+// lower encodes hashes with characters that names of objects may have.
+var lower = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+// hash returns a name that is derived from a text.
+func (r *Redactor) hash(text string) string {
+	mac := hmac.New(sha256.New, r.key)
+	mac.Write([]byte(text))
+	return "name-" + lower.EncodeToString(mac.Sum(nil)[:pseudonymBytes])
 }

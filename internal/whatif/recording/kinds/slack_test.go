@@ -1,6 +1,7 @@
 package kinds
 
 import (
+	"encoding/json"
 	"reflect"
 	"testing"
 
@@ -14,7 +15,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
-// TestSlackSpecIsKept checks that a snapshot has all fields of the spec of a ResourceSlack.
+// TestSlackSpecIsKept checks that a snapshot has all fields of the spec of a ResourceSlack, and a redacted one all but names.
 func TestSlackSpecIsKept(t *testing.T) {
 	spec := v1alpha1.ResourceSlackSpec{
 		MinRate: "30%", Base: v1alpha1.BaseRequested, Granularity: new(int32(7)), CoverBiggestPod: new(true),
@@ -45,10 +46,19 @@ func TestSlackSpecIsKept(t *testing.T) {
 	}
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&v1alpha1.ResourceSlack{Spec: spec})
 	must.Succeed(t, err)
-	kept, _ := slackRule.rule(object, nil)
-	var got v1alpha1.ResourceSlack
-	must.Succeed(t, runtime.DefaultUnstructuredConverter.FromUnstructured(kept.(map[string]any), &got))
-	if diff := cmp.Diff(spec, got.Spec); diff != "" {
-		t.Error(diff)
+	kept, err := Of(plimsollGroup, v1alpha1.Kind).Trim(object)
+	must.Succeed(t, err)
+	redacted, err := NewRedactor([]byte("k")).Redact(kept)
+	must.Succeed(t, err)
+	for name, snapshot := range map[string]Object{"plain": kept, "redacted": redacted} {
+		var got v1alpha1.ResourceSlack
+		must.Succeed(t, json.Unmarshal(snapshot.JSON, &got))
+		if name == "redacted" { // these are names
+			got.Spec.Pool.NodeSelector, got.Spec.Pool.Tolerations = spec.Pool.NodeSelector, spec.Pool.Tolerations
+			got.Spec.Mirrors.NamespaceSelector, got.Spec.PriorityClassName = spec.Mirrors.NamespaceSelector, spec.PriorityClassName
+		}
+		if diff := cmp.Diff(spec, got.Spec); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
 	}
 }
