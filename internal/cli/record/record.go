@@ -46,8 +46,8 @@ With --follow, the cluster itself is recorded until the command is interrupted, 
 clusters without such a server: nodes and pods from its API server, and usage from
 metrics-server or, with --prometheus, from Prometheus.
 
-With --redact, names of objects and images, and keys and values of labels, are replaced
-by pseudonyms, as by plimsoll snapshot --redact.`,
+With --redact, all texts that Kubernetes does not define are replaced by pseudonyms, as
+by plimsoll snapshot --redact.`,
 		Example: `  # Record the last week.
   plimsoll record --prometheus http://localhost:9090 -o week.plrec
 

@@ -41,11 +41,10 @@ func NewSnapshotCommand() *cobra.Command {
 depend on, and the load of the nodes. Except for pods and nodes, objects that cannot be
 listed or do not exist are skipped with a warning.
 
-Secrets and ConfigMaps are not read. Of other objects, only the fields that Plimsoll
-uses are written: no environment variables, arguments, addresses, managed fields or
-unrelated annotations. With --redact, names of objects and images, and label keys and
-values except for well-known keys, are replaced by pseudonyms, which differ between
-snapshots.
+Secrets and ConfigMaps are not read. Other objects are written without environment
+variables, commands, arguments, addresses, messages, managed fields and unrelated
+annotations. With --redact, all texts that Kubernetes does not define are replaced by
+pseudonyms, which differ between snapshots.
 
 The load of the nodes and the current usage of each pod are read as by plimsoll load top,
 with the same flags: from metrics-server by default. If they cannot be read, a warning

@@ -14,7 +14,6 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
@@ -64,17 +63,11 @@ const (
 	plimsollGroup = "plimsoll.dev"
 )
 
-// CapacityBuffer has the fields of the kind of this name, for which this module has no type.
+// CapacityBuffer has the fields of the kind of this name that no other kind has: this module has no type for it.
 type CapacityBuffer struct {
-	metav1.ObjectMeta `json:"metadata"`
-	Spec              struct {
-		PodTemplateRef       v1.LocalObjectReference      `json:"podTemplateRef"`
-		ScalableRef          v1.TypedLocalObjectReference `json:"scalableRef"`
-		Replicas             int32                        `json:"replicas"`
-		Percentage           int32                        `json:"percentage"`
-		Limits               v1.ResourceList              `json:"limits"`
-		ProvisioningStrategy string                       `json:"provisioningStrategy"`
-	} `json:"spec"`
+	PodTemplateRef v1.LocalObjectReference      `json:"podTemplateRef"`
+	ScalableRef    v1.TypedLocalObjectReference `json:"scalableRef"`
+	Percentage     int32                        `json:"percentage"`
 }
 
 // All has all kinds in the order in which they are read: pods before nodes, so that a snapshot has the

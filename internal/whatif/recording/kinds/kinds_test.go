@@ -205,7 +205,8 @@ func TestPseudonyms(t *testing.T) {
 		{"a ReplicaSet has the names of the Deployment and the hash", r.Name("web-6d4cf56db6"), r.Name("web") + "-" + r.Name("6d4cf56db6")},
 		{"a Job has the name of the CronJob and the time", r.Name("report-29381760"), r.Name("report") + "-29381760"},
 		{"references to other kinds hide them", strings.TrimRight(r.text("kind", "PaymentQueue"), lowerLetters), "name-"},
-		{"references to kinds of Kubernetes are kept", r.text("apiVersion", "apps/v1") + " " + r.text("kind", "ReplicaSet"), "apps/v1 ReplicaSet"},
+		{"references to kinds of Kubernetes are kept", r.text("kind", "ReplicaSet"), "ReplicaSet"},
+		{"and their versions", r.text("apiVersion", "apps/v1"), "apps/v1"},
 	} {
 		if tc.got != tc.want {
 			t.Errorf("%s: %q, want %q", tc.name, tc.got, tc.want)

@@ -104,13 +104,9 @@ func (r *Redactor) Redact(object Object) (Object, error) {
 	if r.key != nil {
 		kept := out
 		out = r.redact("", kept).(map[string]any)
-		for _, field := range []string{"apiVersion", "kind"} {
-			if text, ok := kept[field]; ok {
-				out[field] = text
-			}
-		}
-		if name, ok, _ := unstructured.NestedString(kept, "metadata", "name"); ok && object.Kind.Kind == "CSIDriver" {
-			out["metadata"].(map[string]any)["name"] = name // of a driver: it identifies the software, not the cluster
+		out["apiVersion"], out["kind"] = kept["apiVersion"], kept["kind"]
+		if metadata, ok := out["metadata"].(map[string]any); ok && object.Kind.Kind == "CSIDriver" { // has the name of a driver
+			metadata["name"] = kept["metadata"].(map[string]any)["name"]
 		}
 	}
 	raw, err := json.Marshal(out)
@@ -181,8 +177,8 @@ func labelField(key string) string {
 
 // fieldName returns the name of a field of an object, or the pseudonym of a key.
 func (r *Redactor) fieldName(field, name string, value any) string {
-	switch isKey := labelMaps.Has(field) && isText(value) || field == byCluster; {
-	case known().amounts.Has(field), !isKey && known().all.Has(name):
+	isKey := labelMaps.Has(field) && isText(value) || field == byCluster
+	if known().amounts.Has(field) || !isKey && known().all.Has(name) {
 		return name
 	}
 	return r.text(label, name)
@@ -192,8 +188,8 @@ var (
 	// driverOnly matches a CEL expression that selects the devices of one driver. Names in other expressions cannot be replaced, so they are
 	// dropped.
 	driverOnly = regexp.MustCompile(`^\s*device\.driver\s*==\s*(?:"[a-z0-9.-]+"|'[a-z0-9.-]+')\s*$`)
-	number     = regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]+|%)?$`)
-	times      = regexp.MustCompile(`^([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{8,}(Z|[+-][0-9]{2}:[0-9]{2})|[0-9]{2}:[0-9]{2}|([0-9.]+(h|m|s|ms))+)$`)
+	number     = regexp.MustCompile(`^[+-]?(\d+\.?\d*|\.\d+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+|%)?$`)
+	times      = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT[\d:.]{8,}(Z|[+-]\d\d:\d\d)|\d\d:\d\d|([\d.]+(h|m|s|ms))+)$`)
 	// owned matches the names of a ReplicaSet of a Deployment and of a Job of a CronJob: the name of the owner, and a hash or a time.
 	owned = regexp.MustCompile(`^(.+)-([bcdfghjklmnpqrstvwxz2456789]{6,10}|[0-9]{8})$`)
 )
@@ -226,7 +222,7 @@ func (r *Redactor) text(field, text string) string {
 	case separator != "" && strings.Contains(text, separator):
 		parts := strings.Split(text, separator)
 		for i := range parts {
-			parts[i] = r.name(parts[i])
+			parts[i] = r.text("", parts[i])
 		}
 		return strings.Join(parts, separator)
 	}

@@ -80,7 +80,8 @@ type fields struct {
 // known has the fields of all kinds.
 var known = sync.OnceValue(func() fields {
 	out := fields{sets.New("f:spec", "f:nodeName"), sets.New(
-		"capacity", "counters", "attributes", "pricePerHour", capacityv1alpha1.AnnotationLimit, capacityv1alpha1.AnnotationPrice,
+		"capacity", "counters", "attributes", "nodeAllocatableResources", "pricePerHour",
+		capacityv1alpha1.AnnotationLimit, capacityv1alpha1.AnnotationPrice,
 	)}
 	seen := sets.New[reflect.Type]()
 	var add func(name string, t reflect.Type)
@@ -111,7 +112,8 @@ var known = sync.OnceValue(func() fields {
 var keptFields = sets.New(strings.Fields(`
 	schedulerName driver provisioner attacher pv.kubernetes.io/provisioned-by storage.alpha.kubernetes.io/migrated-plugins
 	volume.kubernetes.io/storage-provisioner volume.beta.kubernetes.io/storage-provisioner
-	matchAttribute distinctAttribute extendedResourceName declaredFeatures devices kubernetes version days timeZone provisioningStrategy`)...)
+	matchAttribute distinctAttribute partitionTypeAttribute capacityKey
+	extendedResourceName declaredFeatures devices kubernetes version days timeZone provisioningStrategy`)...)
 
 // byCluster is the annotation whose JSON object has names of clusters as keys.
 const byCluster = placementv1beta1.AnnotationReplicas
