@@ -59,8 +59,6 @@ func TestRanking(t *testing.T) {
 		"ties by name":                 {named("a=4 b=4 c=4 d=4"), nil, byCPU, 2, "a b", 0},
 		"ties by previous choice":      {named("a=4 b=4 c=4 d=4"), []int32{1, 3}, byCPU, 2, "b d", 0},
 		"score before previous choice": {named("a=9 b=4 c=4 d=4"), []int32{1, 3}, byCPU, 2, "a b", 0},
-		"no prioritizers":              {named("a b c"), []int32{2}, nil, 2, "a c", 0},
-		"all":                          {named("a=1 b=2"), nil, byCPU, All, "a b", 0},
 		"more than feasible":           {named("a=1 b=2"), nil, byCPU, 5, "a b", 3},
 		"zero clusters":                {named("a=1 b=2"), nil, byCPU, 0, "", 0},
 		"negative number":              {named("a=1 b=2"), nil, byCPU, -3, "", 0},
@@ -68,9 +66,6 @@ func TestRanking(t *testing.T) {
 		// c has the highest score but is ranked last because of its taint.
 		"PreferNoSelect": {
 			append(named("a=1 b=2"), &Cluster{Name: "c", Taints: avoid, Allocatable: Amounts{9000, 0}}), nil, byCPU, 2, "a b", 0,
-		},
-		"PreferNoSelect, needed": {
-			append(named("a=1 b=2"), &Cluster{Name: "c", Taints: avoid, Allocatable: Amounts{9000, 0}}), nil, byCPU, 3, "a b c", 0,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -101,175 +96,56 @@ func TestSteadyPins(t *testing.T) {
 	}
 }
 
+// tolerating returns a toleration of all taints for a number of seconds after they were added.
+func tolerating(seconds int64) clusterv1beta1.Toleration {
+	return clusterv1beta1.Toleration{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: &seconds}
+}
+
+// TestTaints checks one taint k=v at second 1000. TestAgainstOracle checks several taints, and times at the limits of int64.
 func TestTaints(t *testing.T) {
-	const now = 1000
+	const (
+		no     = clusterv1.TaintEffectNoSelect
+		prefer = clusterv1.TaintEffectPreferNoSelect
+		ifNew  = clusterv1.TaintEffectNoSelectIfNew
+		exists = clusterv1beta1.TolerationOpExists
+	)
+	type tolerations = []clusterv1beta1.Toleration
 	for name, tc := range map[string]struct {
-		taint       clusterv1.Taint
-		tolerations []clusterv1beta1.Toleration
+		effect      clusterv1.TaintEffect
+		added       int64
+		tolerations tolerations
 		before      bool
 		outcome     ClusterOutcome
 		avoided     bool
 		changesAt   int64
 	}{
-		"not tolerated":                {taintOf("k", "v", clusterv1.TaintEffectNoSelect, 900), nil, false, Tainted, false, Forever},
-		"not tolerated, chosen before": {taintOf("k", "v", clusterv1.TaintEffectNoSelect, 900), nil, true, Tainted, false, Forever},
-		"PreferNoSelect":               {taintOf("k", "v", clusterv1.TaintEffectPreferNoSelect, 900), nil, false, Chosen, true, Forever},
-		"NoSelectIfNew":                {taintOf("k", "v", clusterv1.TaintEffectNoSelectIfNew, 900), nil, false, Tainted, false, Forever},
-		"NoSelectIfNew, chosen before": {taintOf("k", "v", clusterv1.TaintEffectNoSelectIfNew, 900), nil, true, Chosen, false, Forever},
-		"unknown effect":               {taintOf("k", "v", "", 900), nil, true, Tainted, false, Forever},
-		"key and value": {
-			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 900),
-			[]clusterv1beta1.Toleration{{Key: "k", Value: "v"}},
-			false, Chosen,
-			false, Forever,
-		},
-		"another value": {
-			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 900),
-			[]clusterv1beta1.Toleration{{Key: "k", Value: "w"}},
-			false, Tainted,
-			false, Forever,
-		},
-		"another key": {
-			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 900),
-			[]clusterv1beta1.Toleration{{Key: "l", Operator: clusterv1beta1.TolerationOpExists}},
-			false, Tainted, false, Forever,
-		},
-		"any value": {
-			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 900),
-			[]clusterv1beta1.Toleration{{Key: "k", Operator: clusterv1beta1.TolerationOpExists}},
-			false, Chosen, false, Forever,
-		},
-		"any key": {
-			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 900),
-			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists}},
-			false, Chosen, false, Forever,
-		},
-		"Equal without key": {
-			taintOf("k", "", clusterv1.TaintEffectNoSelect, 900), []clusterv1beta1.Toleration{{}}, false, Tainted, false, Forever,
-		},
-		"unknown operator": {
-			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 900),
-			[]clusterv1beta1.Toleration{{Key: "k", Operator: "unknown"}},
-			false,
-			Tainted, false, Forever,
-		},
-		"same effect": {
-			taintOf("k", "v", clusterv1.TaintEffectPreferNoSelect, 900),
-			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, Effect: clusterv1.TaintEffectPreferNoSelect}},
-			false, Chosen, false, Forever,
-		},
-		"another effect": {
-			taintOf("k", "v", clusterv1.TaintEffectPreferNoSelect, 900),
-			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, Effect: clusterv1.TaintEffectNoSelect}},
-			false,
-			Chosen, true, Forever,
-		},
-		"for a limited time": {
-			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 900),
-			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))}},
-			false, Chosen,
-			false, 1200,
-		},
-		"to the last second": {
-			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 900),
-			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(101))}},
-			false, Chosen,
-			false, 1001,
-		},
-		"expired this second": {
-			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 900),
-			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(100))}},
-			true, Tainted, false, Forever,
-		},
-		"zero seconds": {
-			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 1000),
-			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(0))}},
-			true, Tainted, false, Forever,
-		},
-		"negative seconds": {
-			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 1000),
-			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(math.MinInt64))}},
-			true, Tainted, false, Forever,
-		},
-		"PreferNoSelect, tolerated": {
-			taintOf("k", "v", clusterv1.TaintEffectPreferNoSelect, 900),
-			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))}},
-			false, Chosen, false, 1200,
-		},
-		"PreferNoSelect, expired": {
-			taintOf("k", "v", clusterv1.TaintEffectPreferNoSelect, 600),
-			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))}},
-			false, Chosen, true, Forever,
-		},
-		"seconds with NoSelectIfNew": {
-			taintOf("k", "v", clusterv1.TaintEffectNoSelectIfNew, 600),
-			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))}},
-			false, Chosen, false, Forever,
-		},
-		"longest toleration": {
-			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 900),
-			[]clusterv1beta1.Toleration{
-				{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))},
-				{Key: "k", Value: "v", TolerationSeconds: new(int64(400))},
-			},
-			false,
-			Chosen,
-			false,
-			1300,
-		},
-		"one without limit": {
-			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 900),
-			[]clusterv1beta1.Toleration{
-				{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))},
-				{Key: "k", Value: "v"},
-			},
-			false,
-			Chosen,
-			false,
-			Forever,
-		},
-		"unknown time added": {
-			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 0),
-			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))}},
-			false, Tainted, false, Forever,
-		},
-		"10^18 seconds": {
-			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 900),
-			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(1e18))}},
-			false, Chosen, false, 1e18 + 900,
-		},
-		"time added overflows": {
-			taintOf("k", "v", clusterv1.TaintEffectNoSelect, math.MaxInt64),
-			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(1e18))}},
-			false, Chosen, false, Forever,
-		},
-		"time added underflows": {
-			taintOf("k", "v", clusterv1.TaintEffectNoSelect, math.MinInt64),
-			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(-1))}},
-			false, Tainted, false, Forever,
-		},
-		"added in the near future": {
-			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 1100),
-			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))}},
-			false, Chosen,
-			false, 1400,
-		},
-		"added later, negative seconds": {
-			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 1100),
-			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(-50))}},
-			false, Chosen,
-			false, 1050,
-		},
-		"added later, expired": {
-			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 1100),
-			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(-150))}},
-			false, Tainted, false, Forever,
-		},
+		"not tolerated, chosen before": {no, 900, nil, true, Tainted, false, Forever},
+		"PreferNoSelect":               {prefer, 900, nil, false, Chosen, true, Forever},
+		"NoSelectIfNew":                {ifNew, 900, nil, false, Tainted, false, Forever},
+		"NoSelectIfNew, chosen before": {ifNew, 900, nil, true, Chosen, false, Forever},
+		"unknown effect":               {"", 900, nil, true, Tainted, false, Forever},
+		"key and value":                {no, 900, tolerations{{Key: "k", Value: "v"}}, false, Chosen, false, Forever},
+		"another value":                {no, 900, tolerations{{Key: "k", Value: "w"}}, false, Tainted, false, Forever},
+		"another key":                  {no, 900, tolerations{{Key: "l", Operator: exists}}, false, Tainted, false, Forever},
+		"any value":                    {no, 900, tolerations{{Key: "k", Operator: exists}}, false, Chosen, false, Forever},
+		"any key":                      {no, 900, tolerations{{Operator: exists}}, false, Chosen, false, Forever},
+		"Equal without key":            {no, 900, tolerations{{Value: "v"}}, false, Tainted, false, Forever},
+		"unknown operator":             {no, 900, tolerations{{Key: "k", Operator: "unknown"}}, false, Tainted, false, Forever},
+		"another effect":               {prefer, 900, tolerations{{Operator: exists, Effect: no}}, false, Chosen, true, Forever},
+		"to the last second":           {no, 900, tolerations{tolerating(101)}, false, Chosen, false, 1001},
+		"expired this second":          {no, 900, tolerations{tolerating(100)}, true, Tainted, false, Forever},
+		"PreferNoSelect, expired":      {prefer, 600, tolerations{tolerating(300)}, false, Chosen, true, Forever},
+		"seconds with NoSelectIfNew":   {ifNew, 600, tolerations{tolerating(300)}, false, Chosen, false, Forever},
+		"longest toleration":           {no, 900, tolerations{tolerating(300), tolerating(400)}, false, Chosen, false, 1300},
+		"one without limit":            {no, 900, tolerations{tolerating(300), {Key: "k", Value: "v"}}, false, Chosen, false, Forever},
+		"unknown time added":           {no, 0, tolerations{tolerating(300)}, false, Tainted, false, Forever},
+		"time added overflows":         {no, math.MaxInt64, tolerations{tolerating(1e18)}, false, Chosen, false, Forever},
+		"added in the near future":     {no, 1100, tolerations{tolerating(300)}, false, Chosen, false, 1400},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &Request{
-				Fleet: []*Cluster{{Name: "a", Taints: []clusterv1.Taint{tc.taint}}}, Members: []int32{0}, Number: All,
-				Tolerations: tc.tolerations, Now: now,
+				Fleet:   []*Cluster{{Name: "a", Taints: []clusterv1.Taint{taintOf("k", "v", tc.effect, tc.added)}}},
+				Members: []int32{0}, Number: All, Tolerations: tc.tolerations, Now: 1000,
 			}
 			if tc.before {
 				r.Chosen = []int32{0}
@@ -280,30 +156,6 @@ func TestTaints(t *testing.T) {
 					got.Outcome, got.Avoided, d.ChangesAt, tc.outcome, tc.avoided, tc.changesAt)
 			}
 		})
-	}
-}
-
-// Tolerations and scores that expire on an infeasible cluster do not affect ChangesAt.
-func TestChangesOfFeasibleOnly(t *testing.T) {
-	for _, order := range [][2]int{{0, 1}, {1, 0}} {
-		taints := []clusterv1.Taint{
-			taintOf("limited", "", clusterv1.TaintEffectNoSelect, 900),
-			taintOf("hard", "", clusterv1.TaintEffectNoSelect, 900),
-		}
-		r := &Request{
-			Fleet:   []*Cluster{{Name: "a", Taints: []clusterv1.Taint{taints[order[0]], taints[order[1]]}, Scores: usageScore(1, 1100)}},
-			Members: []int32{0},
-			Tolerations: []clusterv1beta1.Toleration{
-				{Key: "limited", Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))},
-			},
-			Prioritizers: []Prioritizer{addOn("usage", "cpu", 1)},
-			Number:       All,
-			Now:          1000,
-		}
-		d := Decide(r)
-		if d.ChangesAt != Forever || int(d.Clusters[0].Detail) != order[1] {
-			t.Errorf("changes at %d because of taint %d, want never because of %d", d.ChangesAt, d.Clusters[0].Detail, order[1])
-		}
 	}
 }
 
@@ -350,14 +202,6 @@ func TestOutcomes(t *testing.T) {
 	}
 	if d.Members != 4 || d.Matched != 3 || d.Feasible != 2 {
 		t.Errorf("%d members, %d matched, %d feasible, want 4, 3, 2", d.Members, d.Matched, d.Feasible)
-	}
-}
-
-// Without members no cluster is chosen.
-func TestNoMembers(t *testing.T) {
-	r := &Request{Fleet: named("a b"), Number: All}
-	if d := Decide(r); len(d.Chosen) != 0 || d.Clusters[0].Outcome != NotMember {
-		t.Errorf("chosen %v without members", d.Chosen)
 	}
 }
 
