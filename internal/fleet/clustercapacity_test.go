@@ -28,15 +28,11 @@ func TestBadCapacities(t *testing.T) {
 		{"old", at(-15*60 - 1), "has a ClusterCapacity that is 15m old: must be at most 15m"},
 		{"the clock is ahead", at(2 * 60), ""},
 		{"future", at(2*60 + 1), "has a ClusterCapacity that is 2m1s in the future: must be at most 2m"},
-		{"far future", replace(`"2026-`, `"9999-`), "y in the future: must be at most 2m"},
 		{"no time", replace(`"observedAt"`, `"other"`), "not valid: status.observedAt: required"},
 		{"another cluster", replace(`"cluster":"a"`, `"cluster":"b"`), `not valid: status.cluster: found "b": must be the namespace "a"`},
 		{"another name", replace(`"plimsoll"`, `"other"`), `not valid: metadata.name: found "other": must be "plimsoll"`},
 		{"malformed", replace(`[{}]`, `7`), "not valid: status.classes: json: cannot unmarshal number"},
-		{"no quantity", replace(`"4"`, `"many"`), `not valid: status.groups[0].free.cpu: quantities must match the regular expression`},
-		{"no such class", replace(`"class":0`, `"class":1`), "not valid: status.groups[0].class: found 1: must be the index of one of 1 classes, counted from 0"},
 		{"too large", replace(`"4"`, `"4"`+strings.Repeat(" ", 200_000)), "bytes, at most 100000 are allowed"},
-		{"too many groups", replace(`"groups":[`, `"groups":[`+strings.Repeat("{},", 300)), "status.groups: found 301, at most 300 are allowed"},
 		{"quantity", replace(`"4"`, `"1e-2147483647"`), "not valid: ClusterCapacity plimsoll: status.groups[0].free.cpu: invalid quantity"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

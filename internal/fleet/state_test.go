@@ -112,53 +112,34 @@ func TestAffectedPlacements(t *testing.T) {
 		"cel":    celPredicate("true"),
 		"broken": `numberOfClusters: -1`,
 	}
+	type keys = []types.NamespacedName
+	all := []string{"addOn", "cel", "cpu", "plain", "zone1"}
 	for name, tc := range map[string]struct {
-		change func(*State) []types.NamespacedName
+		change func(*State) keys
 		want   []string
 	}{
-		"no change": {func(s *State) []types.NamespacedName { return s.SetCluster(managed("a", "set=web zone=1")) }, nil},
-		"zone label": {
-			func(s *State) []types.NamespacedName { return s.SetCluster(managed("a", "set=web zone=3")) },
-			[]string{"addOn", "cel", "cpu", "plain", "zone1"},
-		},
+		"no change":  {func(s *State) keys { return s.SetCluster(managed("a", "set=web zone=1")) }, nil},
+		"zone label": {func(s *State) keys { return s.SetCluster(managed("a", "set=web zone=3")) }, all},
 		"moved to another set": {
-			func(s *State) []types.NamespacedName { return s.SetCluster(managed("a", "set=gold zone=1")) },
+			func(s *State) keys { return s.SetCluster(managed("a", "set=gold zone=1")) },
 			[]string{"addOn", "cel", "cpu", "gold", "plain", "zone1"},
 		},
-		"removed from its set": {
-			func(s *State) []types.NamespacedName { return s.SetCluster(managed("a", "set=none zone=1")) },
-			[]string{"addOn", "cel", "cpu", "plain", "zone1"},
-		},
-		"new cluster in no set": {func(s *State) []types.NamespacedName { return s.SetCluster(managed("z", "set=none")) }, nil},
-		"new cluster": {
-			func(s *State) []types.NamespacedName { return s.SetCluster(managed("z", "set=web")) },
-			[]string{"addOn", "cel", "cpu", "plain", "zone1"},
-		},
-		"deleted cluster": {
-			func(s *State) []types.NamespacedName { return s.DeleteCluster("c") }, []string{"addOn", "cel", "cpu", "plain", "zone1"},
-		},
-		"unknown cluster deleted": {func(s *State) []types.NamespacedName { return s.DeleteCluster("z") }, nil},
-		"taint": {
-			func(s *State) []types.NamespacedName { return tainted(s, "a") }, []string{"addOn", "cel", "cpu", "plain", "zone1"},
-		},
-		"CPU": {func(s *State) []types.NamespacedName { return withCPU(s, "a", "set=web zone=1") }, []string{"cel", "cpu", "zone1"}},
+		"new cluster in no set": {func(s *State) keys { return s.SetCluster(managed("z", "set=none")) }, nil},
+		"deleted cluster":       {func(s *State) keys { return s.DeleteCluster("c") }, all},
+		"taint":                 {func(s *State) keys { return tainted(s, "a") }, all},
+		"CPU":                   {func(s *State) keys { return withCPU(s, "a", "set=web zone=1") }, []string{"cel", "cpu", "zone1"}},
 		// c does not match the predicates of zone1, so its resources do not matter.
-		"CPU of another zone": {func(s *State) []types.NamespacedName { return withCPU(s, "c", "set=web zone=2") }, []string{"cel", "cpu"}},
-		"annotation": {func(s *State) []types.NamespacedName {
+		"CPU of another zone": {func(s *State) keys { return withCPU(s, "c", "set=web zone=2") }, []string{"cel", "cpu"}},
+		"annotation": {func(s *State) keys {
 			object := managed("a", "set=web zone=1")
 			object.Annotations = map[string]string{"a": "b"}
 			return s.SetCluster(object)
 		}, []string{"cel"}},
-		"score": {func(s *State) []types.NamespacedName {
-			return s.SetScores(scored("a", "usage", map[string]int32{"cpu": 1}))
-		}, []string{"addOn", "cel"}},
-		"unused score": {func(s *State) []types.NamespacedName {
-			return s.SetScores(scored("a", "cost", map[string]int32{"cpu": 1}))
-		}, []string{"cel"}},
-		"score of an unknown cluster": {func(s *State) []types.NamespacedName {
-			return s.SetScores(scored("z", "usage", map[string]int32{"cpu": 1}))
-		}, nil},
-		"unknown score deleted": {func(s *State) []types.NamespacedName { return s.DeleteScores("a", "usage") }, nil},
+		"score": {
+			func(s *State) keys { return s.SetScores(scored("a", "usage", map[string]int32{"cpu": 1})) }, []string{"addOn", "cel"},
+		},
+		"score of an unknown cluster": {func(s *State) keys { return s.SetScores(scored("z", "usage", map[string]int32{"cpu": 1})) }, nil},
+		"unknown score deleted":       {func(s *State) keys { return s.DeleteScores("a", "usage") }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := zonedHub()

@@ -50,107 +50,68 @@ var expressions = map[string]bool{
 	`false`: false,
 	// Labels. An expression with a missing key does not match; it is not an error.
 	`managedCluster.metadata.labels["zone"] == "1"`:                                           true,
-	`managedCluster.metadata.labels.zone == "2"`:                                              false,
 	`managedCluster.metadata.labels["nope"] == "1"`:                                           false,
 	`managedCluster.metadata.labels["nope"] != "1"`:                                           false,
 	`!has(managedCluster.metadata.labels.nope)`:                                               true,
 	`int(managedCluster.metadata.labels.replicas) >= 3`:                                       true,
 	`int(managedCluster.metadata.labels.zone + "x") > 0`:                                      false,
 	`managedCluster.metadata.labels["zone"].matches("^[0-9]+$")`:                              true,
-	`"zone" in managedCluster.metadata.labels`:                                                true,
-	`managedCluster.spec.hubAcceptsClient`:                                                    true,
 	`managedCluster.spec.leaseDurationSeconds == 60`:                                          true,
 	`managedCluster.status.conditions.exists(c, c.type == "Available")`:                       true,
 	`managedCluster.metadata.name.startsWith("a")`:                                            true,
-	`managedCluster.metadata.annotations["none"].size() > 0`:                                  false,
 	`managedCluster.status.clusterClaims.exists(c, c.name == "platform" && c.value == "AWS")`: true,
-	`managedCluster.status.clusterClaims.exists(c, c.name == "platform" && c.value == "GCP")`: false,
 	// Conversions.
 	`int(managedCluster.metadata.labels["gen"]) > 4`:                                                 true,
-	`double(managedCluster.metadata.labels["ratio"]) < 1.0`:                                          true,
 	`bool(managedCluster.metadata.labels["spot"])`:                                                   true,
 	`timestamp(managedCluster.metadata.labels["since"]) < timestamp("2026-02-01T00:00:00Z")`:         true,
-	`timestamp(managedCluster.metadata.labels["since"]).getFullYear() == 2026`:                       true,
 	`int(managedCluster.metadata.labels["gen"]) > 4.5`:                                               true,
 	`string(managedCluster.spec.leaseDurationSeconds) == "60"`:                                       true,
-	`managedCluster.metadata.labels["zone"] + managedCluster.metadata.labels["replicas"] == "13"`:    true,
 	`[managedCluster.metadata.labels["zone"]] + ["x"] == ["1", "x"]`:                                 true,
-	`["x"].map(x, x + "y") == ["xy"]`:                                                                true,
-	`["a", "b", "c"].filter(x, x != "b") + ["d"] == ["a", "c", "d"]`:                                 true,
 	`managedCluster.metadata.labels["zone"] in ["1", "2"]`:                                           true,
-	`managedCluster.metadata.labels["zone"] in [managedCluster.metadata.name]`:                       false,
 	`sets.contains(["1", "2"], [managedCluster.metadata.labels["zone"]])`:                            true,
-	`{"a": managedCluster.metadata.name}.a == "a"`:                                                   true,
-	`(managedCluster.spec.hubAcceptsClient ? "yes" : "no") == "yes"`:                                 true,
 	`managedCluster.metadata.labels["nope"] == "1" || managedCluster.metadata.labels["zone"] == "1"`: true,
 	// Optional values.
 	`managedCluster.metadata.labels[?"zone"].orValue("none") == "1"`:                 true,
-	`managedCluster.metadata.labels[?"nope"].orValue("none") == "none"`:              true,
-	`managedCluster.metadata.?labels.?nope.hasValue()`:                               false,
-	`managedCluster.?status.?version.?kubernetes.orValue("") == "v1.31.4"`:           true,
 	`managedCluster.status.clusterClaims[?7].optMap(c, c.name).orValue("x") == "x"`:  true,
 	`managedCluster.metadata.labels[?"zone"].optMap(z, z + "x").orValue("") == "1x"`: true,
-	`managedCluster.metadata.labels[?"zone"] == optional.of("1")`:                    true,
 	`managedCluster.metadata.labels[?"nope"].value() == "1"`:                         false,
 	// Formats and strings.
-	`!format.dns1123Label().validate(managedCluster.metadata.name).hasValue()`:            true,
-	`format.dns1123Label().validate(managedCluster.status.version.kubernetes).hasValue()`: true,
-	`format.named("uuid").value().validate(managedCluster.metadata.name).hasValue()`:      true,
-	`managedCluster.status.version.kubernetes.reverse().startsWith("4.")`:                 true,
-	`"%s-%d".format([managedCluster.metadata.name, 7]) == "a-7"`:                          true,
-	`"a,b".split(",").join("-").replace("-", "+").upperAscii() == "A+B"`:                  true,
-	`managedCluster.metadata.name.find("[a-z]") == "a"`:                                   true,
-	`managedCluster.status.version.kubernetes.findAll("[0-9]+").size() == 3`:              true,
-	`managedCluster.metadata.name.matches(managedCluster.metadata.name)`:                  true,
-	`[3, 1, 2].max() == 3 && [1, 2].sum() == 3 && [1, 2].isSorted()`:                      true,
+	`!format.dns1123Label().validate(managedCluster.metadata.name).hasValue()`: true,
+	`"%s-%d".format([managedCluster.metadata.name, 7]) == "a-7"`:               true,
+	`"a,b".split(",").join("-").replace("-", "+").upperAscii() == "A+B"`:       true,
+	`managedCluster.status.version.kubernetes.findAll("[0-9]+").size() == 3`:   true,
+	`[3, 1, 2].max() == 3 && [1, 2].sum() == 3 && [1, 2].isSorted()`:           true,
 	// Versions: 1.31.4 > 1.9.0, though "1.31.4" < "1.9.0" as text.
 	`semver(managedCluster.status.version.kubernetes, true).isGreaterThan(semver("1.9.0"))`: true,
-	`semver(managedCluster.status.version.kubernetes, true).isLessThan(semver("1.31.0"))`:   false,
-	`semver(managedCluster.status.version.kubernetes, true).minor() == 31`:                  true,
 	// Without normalization, the leading "v" is invalid.
 	`semver(managedCluster.status.version.kubernetes).minor() == 31`: false,
 	// Quantities: 3500m < 4, 16Gi > 16G.
 	`quantity(managedCluster.status.allocatable.cpu).isLessThan(quantity("4"))`:         true,
 	`quantity(managedCluster.status.allocatable.memory).isGreaterThan(quantity("16G"))`: true,
-	`quantity(managedCluster.status.allocatable.memory).isGreaterThan(quantity("1Ti"))`: false,
 	`quantity(managedCluster.status.capacity.cpu).isGreaterThan(quantity("0"))`:         false,
 	// Scores of add-ons, by name.
-	`managedCluster.scores("usage").exists(s, s.name == "cpu" && s.value > 39)`:        true,
-	`managedCluster.scores("usage").filter(s, s.name == "memory").all(s, s.value < 0)`: true,
-	`managedCluster.scores("usage").map(s, s.name) == ["cpu", "memory"]`:               true,
-	`managedCluster.scores("usage")[0].value == 40`:                                    true,
+	`managedCluster.scores("usage").exists(s, s.name == "cpu" && s.value > 39)`: true,
+	`managedCluster.scores("usage").map(s, s.name) == ["cpu", "memory"]`:        true,
+	`managedCluster.scores("usage")[0].value == 40`:                             true,
 	// A cluster without scores does not match, even though all() of an empty list is true.
-	`managedCluster.scores("nope").all(s, s.value < 0)`:    false,
-	`managedCluster.scores("nope").exists(s, s.value < 0)`: false,
+	`managedCluster.scores("nope").all(s, s.value < 0)`: false,
 	// JSON in annotations.
 	`managedCluster.metadata.annotations["config"].parseJSON().tier.name == "gold"`: true,
 	`managedCluster.metadata.annotations["config"].parseJSON().sizes[1] == 2.0`:     true,
-	`managedCluster.metadata.annotations["config"].parseJSON().nope == "gold"`:      false,
 	`managedCluster.metadata.annotations["broken"].parseJSON().tier == "gold"`:      false,
 	`managedCluster.metadata.annotations["list"].parseJSON().exists(n, n > 1)`:      true,
-	`managedCluster.metadata.annotations["list"].parseJSON()[1] == 2`:               true,
 	`managedCluster.metadata.annotations["number"].parseJSON() == 1.5`:              true,
-	`managedCluster.metadata.annotations["text"].parseJSON() == "gold"`:             true,
+	// The cluster is an object as in JSON.
+	`managedCluster == managedCluster && managedCluster.metadata == managedCluster.metadata`:     true,
+	`managedCluster.size() == 3 && "spec" in managedCluster && !("x" in managedCluster)`:         true,
+	`managedCluster.exists(key, key == "status") && managedCluster["metadata"]["name"] == "a"`:   true,
+	`has(managedCluster.status) && has(managedCluster.status.version) && !has(managedCluster.x)`: true,
+	`[managedCluster].exists(c, c.scores("usage").size() == 2)`:                                  true,
+	`type(managedCluster) == map`: true,
 }
 
 func TestExpressions(t *testing.T) {
 	for text, want := range expressions {
-		if got := evaluateText(t, text); got.Err != nil || got.Matches != want {
-			t.Errorf("%s: %t, %v, want %t", text, got.Matches, got.Err, want)
-		}
-	}
-}
-
-// The cluster is an object as in JSON.
-func TestObjectFields(t *testing.T) {
-	for text, want := range map[string]bool{
-		`managedCluster == managedCluster && managedCluster.metadata == managedCluster.metadata`:     true,
-		`managedCluster.size() == 3 && "spec" in managedCluster && !("x" in managedCluster)`:         true,
-		`managedCluster.exists(key, key == "status") && managedCluster["metadata"]["name"] == "a"`:   true,
-		`has(managedCluster.status) && has(managedCluster.status.version) && !has(managedCluster.x)`: true,
-		`[managedCluster].exists(c, c.scores("usage").size() == 2)`:                                  true,
-		`type(managedCluster) == map`: true,
-	} {
 		if got := evaluateText(t, text); got.Err != nil || got.Matches != want {
 			t.Errorf("%s: %t, %v, want %t", text, got.Matches, got.Err, want)
 		}
@@ -162,12 +123,9 @@ func TestObjectFields(t *testing.T) {
 func TestExpressionTypeErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		`managedCluster.metadata.labels["gen"] > 4`:                              "field: no such overload",
-		`managedCluster.metadata.labels.gen + 1 == 6`:                            "field: no such overload",
-		`managedCluster.spec.hubAcceptsClient.startsWith("t")`:                   "field: no such overload",
 		`managedCluster.spec.leaseDurationSeconds.exists(x, x > 1)`:              "expected iterable type",
 		`managedCluster.metadata.annotations["list"].parseJSON().tier == "gold"`: "field: unsupported index type",
 		`managedCluster.metadata.name`:                                           "field: must be true or false, is of type string",
-		`int(managedCluster.status.clusterClaims) > 1`:                           "field: no such overload",
 	} {
 		if got := evaluateText(t, text); got.Err == nil || !strings.Contains(got.Err.Error(), want) || got.Matches {
 			t.Errorf("%s: %t, %v, want an error with %q", text, got.Matches, got.Err, want)
@@ -178,15 +136,12 @@ func TestExpressionTypeErrors(t *testing.T) {
 // TestInvalidExpressions checks that errors have the place, and the sentence of CEL.
 func TestInvalidExpressions(t *testing.T) {
 	for text, want := range map[string]string{
-		" ":                                      "must not be empty",
-		`managedCluster.metadata.name = ""`:      `1:30: Syntax error: `,
-		"true\n and true":                        `2:2: Syntax error: `,
-		`cluster.metadata.name == "a"`:           `1:1: undeclared reference to 'cluster'`,
-		`managedCluster.score("a").size() > 0`:   `1:21: undeclared reference to 'score'`,
-		`"a" > 4`:                                `1:5: found no matching overload for '_>_' applied to '(string, int)'`,
-		`"a".matches("[")`:                       `1:13: invalid matches argument`,
-		`duration("5") < duration("1h")`:         `1:10: invalid duration argument`,
-		`timestamp("2026-01-02") < timestamp(0)`: `1:11: invalid timestamp argument`,
+		" ":                                 "must not be empty",
+		`managedCluster.metadata.name = ""`: `1:30: Syntax error: `,
+		"true\n and true":                   `2:2: Syntax error: `,
+		`cluster.metadata.name == "a"`:      `1:1: undeclared reference to 'cluster'`,
+		`"a" > 4`:                           `1:5: found no matching overload for '_>_' applied to '(string, int)'`,
+		`"a".matches("[")`:                  `1:13: invalid matches argument`,
 		`semver("v1.31", true).major() == 1 && quantity("1e30") == quantity("4Gi")`: "",
 	} {
 		_, err := Compile("field", text)

@@ -162,19 +162,6 @@ func TestFit(t *testing.T) {
 			"limited by its topology spread constraints",
 		},
 		{
-			"hosts, then zones", free,
-			templateOf(t, 1000, 512, spreadOver(v1.LabelHostname, 1), spreadOver(v1.LabelTopologyZone, 1), tolerate), 3,
-			"limited by its topology spread constraints",
-		},
-		// The limit of the pod is its request: one on each node of 4 CPU.
-		{"limit of the pod", free, templateOf(t, 0, 0, func(p *v1.PodTemplateSpec) {
-			p.Spec.Containers[0].Resources, p.Spec.Resources = v1.ResourceRequirements{}, &v1.ResourceRequirements{Limits: clustertest.List(4000, 512)}
-		}), 3, "limited by CPU"},
-		// The request of a container comes before the limit of the pod.
-		{"limit of the pod, request of a container", free, templateOf(t, 2000, 512, func(p *v1.PodTemplateSpec) {
-			p.Spec.Resources = &v1.ResourceRequirements{Limits: clustertest.List(4000, 512)}
-		}), 6, "limited by CPU"},
-		{
 			"apart in its namespace", free,
 			templateOf(t, 1000, 512, apart(func(term *v1.PodAffinityTerm) { term.Namespaces = []string{"shop"} })), 3,
 			"limited to one pod per node",
@@ -305,23 +292,12 @@ func TestScaleUp(t *testing.T) {
 	in := inputOf(nodes, []*v1.Pod{clustertest.Pod("p1", "a1", 4000, 1024), clustertest.Pod("p2", "b1", 16000, 1024)})
 	in.Pools = []summarize.Pool{
 		{
-			Name:         "small",
-			Source:       summarize.SourceKarpenter,
-			Label:        "pool",
-			Value:        "small",
-			MaxNodes:     2,
-			BootSeconds:  60,
-			PricePerHour: "0.2",
+			Name: "small", Source: summarize.SourceKarpenter, Label: "pool", Value: "small",
+			MaxNodes: 2, BootSeconds: 60, PricePerHour: "0.2",
 		},
 		{
-			Name:         "large",
-			Source:       summarize.SourceKarpenter,
-			Label:        "pool",
-			Value:        "large",
-			MaxNodes:     -1,
-			BootSeconds:  300,
-			Left:         clustertest.List(160_000, 1<<30),
-			PricePerHour: "free",
+			Name: "large", Source: summarize.SourceKarpenter, Label: "pool", Value: "large",
+			MaxNodes: -1, BootSeconds: 300, PricePerHour: "free", Left: clustertest.List(160_000, 1<<30),
 		},
 	}
 	s := summaryOf(t, in)
@@ -386,23 +362,6 @@ func TestNodeGroups(t *testing.T) {
 		if got := workload(test.template, 1).CountFit(summaryOf(t, in), 1, nil, 0).ScaledUp; got != test.want {
 			t.Errorf("%s: got %d, want %d", name, got, test.want)
 		}
-	}
-}
-
-// TestHugePages checks that a node with 8Mi of huge pages has one pod whose limit is 8Mi, although its container requests 2Mi: huge pages
-// are not overcommitted.
-func TestHugePages(t *testing.T) {
-	const name = v1.ResourceHugePagesPrefix + "2Mi"
-	amount := func(text string) v1.ResourceList { return v1.ResourceList{name: resource.MustParse(text)} }
-	n := clustertest.Node("a", 4000, 8192, nil)
-	n.Status.Allocatable[name] = resource.MustParse("8Mi")
-	pages := templateOf(t, 1000, 512, func(p *v1.PodTemplateSpec) {
-		p.Spec.Containers[0].Resources.Requests[name] = resource.MustParse("2Mi")
-		p.Spec.Containers[0].Resources.Limits = amount("2Mi")
-		p.Spec.Resources = &v1.ResourceRequirements{Limits: amount("8Mi")}
-	})
-	if got := workload(pages, 1).CountFit(summaryOf(t, inputOf([]*v1.Node{n}, nil)), 1, nil, 0); got.Now != 1 {
-		t.Errorf("got %+v, want 1 pod", got)
 	}
 }
 
