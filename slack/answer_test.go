@@ -40,10 +40,6 @@ func TestAnswerOf(t *testing.T) {
 				{"type": "LimitedByQuotas", "status": "False", "observedGeneration": 2}, {"type": "Provisioning", "status": "True"}]}`,
 			Answer{State: AnswerAccepted, Replicas: 3, Provisioned: true},
 		},
-		"accepted, not yet added": {
-			`{"replicas": 3, "conditions": [{"type": "ReadyForProvisioning", "status": "True", "lastTransitionTime": "` + noonText + `"}]}`,
-			Answer{State: AnswerAccepted, Replicas: 3, UnprovisionedSince: since},
-		},
 		"only the last condition, written by Cluster Autoscaler 1.35.0": {
 			`{"replicas": 3, "conditions": [{"type": "Provisioning", "status": "True", "reason": "FakePodsInjected"}]}`,
 			Answer{State: AnswerAccepted, Replicas: 3, Provisioned: true},
@@ -75,18 +71,10 @@ func TestAnswerOf(t *testing.T) {
 				{"type": "LimitedByQuotas", "status": "False", "observedGeneration": 1}, {"type": "Provisioning", "status": "True"}]}`,
 			Answer{State: AnswerRefused, Replicas: -1, Message: "pods is forbidden"},
 		},
-		"refused without a message": {
-			`{"conditions": [{"type": "ReadyForProvisioning", "status": "False", "reason": "PodTemplateNotFound"}]}`,
-			Answer{State: AnswerRefused, Replicas: -1, Message: "PodTemplateNotFound"},
-		},
 		"limited by a quota": {
 			`{"replicas": 1, "conditions": [{"type": "ReadyForProvisioning", "status": "True"}, {"type": "Provisioning", "status": "True"},
 				{"type": "LimitedByQuotas", "status": "True", "observedGeneration": 2, "message": "limited from 3 to 1 due to quotas: q"}]}`,
 			Answer{State: AnswerLimited, Replicas: 1, Message: "limited from 3 to 1 due to quotas: q", Provisioned: true},
-		},
-		"fewer replicas without a quota, from before the last change": {
-			`{"replicas": 1, "conditions": [{"type": "ReadyForProvisioning", "status": "True"}, {"type": "Provisioning", "status": "True"}]}`,
-			Answer{State: AnswerMissing, Replicas: 1},
 		},
 		"the quota was checked for an older version": {
 			`{"replicas": 1, "conditions": [{"type": "ReadyForProvisioning", "status": "True"},

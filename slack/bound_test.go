@@ -29,10 +29,6 @@ func TestFloorsAndCeilings(t *testing.T) {
 			policy: rate(50_000, bound{Amounts: cores(8, 0)}, bound{}), target: cores(8, 20), count: 8,
 			size: resources.Amounts{CPU: 1000, Memory: 2560 << 20},
 		},
-		// 20% is (20, 80), above the floor.
-		"a floor that the rate exceeds": {
-			policy: rate(200_000, bound{Amounts: cores(8, 0)}, bound{}), target: cores(20, 80), count: 20, size: cores(1, 4),
-		},
 		// Rate 0 has a remainder of 0; 6 placeholders of s.
 		"a floor of placeholders": {
 			policy: rate(0, bound{Count: 6}, bound{}), target: cores(6, 24), count: 6, size: cores(1, 4),
@@ -44,12 +40,6 @@ func TestFloorsAndCeilings(t *testing.T) {
 		// 50% is (50, 200); the ceiling is 7 cores: (7, 200) needs 50 by memory, of (0.14, 4).
 		"a ceiling of CPU": {
 			policy: rate(500_000, bound{}, bound{Amounts: cores(7, 0)}), target: cores(7, 200), count: 50,
-			size:         resources.Amounts{CPU: 140, Memory: 4 << 30},
-			reasonSubstr: "spec.maximum limits the target to 7 CPU and 200Gi memory: the rate and the minimum require 50 CPU and 200Gi memory",
-		},
-		// The floor of 40 placeholders is (40, 160), less than the rate requires.
-		"a ceiling of CPU above a floor of placeholders": {
-			policy: rate(500_000, bound{Count: 40}, bound{Amounts: cores(7, 0)}), target: cores(7, 200), count: 50,
 			size:         resources.Amounts{CPU: 140, Memory: 4 << 30},
 			reasonSubstr: "spec.maximum limits the target to 7 CPU and 200Gi memory: the rate and the minimum require 50 CPU and 200Gi memory",
 		},

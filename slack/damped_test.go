@@ -6,30 +6,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestDamped checks a number with a cool-down of 600 seconds.
-func TestDamped(t *testing.T) {
-	var d damped[int64]
-	for _, step := range []struct{ now, wanted, want int64 }{
-		{0, 3, 3},
-		{1, 5, 5},
-		{2, 4, 5},
-		{601, 2, 5},
-		{602, 2, 4}, // 4 was wanted until 601
-		{603, 1, 4},
-		{604, 2, 4},
-		{605, 1, 4},
-		{1200, 1, 4},
-		{1201, 0, 2}, // a dip at the end of the cool-down does not matter
-		{1205, 0, 1},
-		{1801, 0, 0},
-		{1802, 9, 9},
-	} {
-		if got, end := d.Next(step.wanted, step.now, isMore); got != step.want || (end != 0) != (got > step.wanted) {
-			t.Errorf("at %d, wanted %d: %d until %d, want %d", step.now, step.wanted, got, end, step.want)
-		}
-	}
-}
-
 // TestDampedIsMaximum checks that the number is the highest number that was wanted in the last coolDown seconds: a number
 // is wanted until the next one.
 func TestDampedIsMaximum(t *testing.T) {
@@ -47,8 +23,8 @@ func TestDampedIsMaximum(t *testing.T) {
 					want = max(want, values[i])
 				}
 			}
-			if got, _ := d.Next(values[last], now, isMore); got != want {
-				t.Fatalf("times %v, wanted %v: %d, want %d", times, values, got, want)
+			if got, end := d.Next(values[last], now, isMore); got != want || (end != 0) != (got > values[last]) {
+				t.Fatalf("times %v, wanted %v: %d until %d, want %d", times, values, got, end, want)
 			}
 			if len(d.candidates) > 10 {
 				t.Fatalf("%d candidates of 10 numbers", len(d.candidates))

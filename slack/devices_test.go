@@ -81,16 +81,10 @@ func TestDevices(t *testing.T) {
 			"100%", nil, append(gpuPods(1, 4, "8", "64Gi"), newPod("p", "n1", "1", "4Gi")),
 			"web-head: 1 x 1 4Gi, web-d1-4: 1 x 8 64Gi 4", "", "9 68Gi 4", "9 68Gi 4",
 		},
-		"rate 0": {"0", nil, gpuPods(3, 1, "1", "1Gi"), "", "", "3 3Gi 3", "0 0 0"},
 		"larger than each node": {
 			"100%", nil, append(gpuPods(2, 9, "1", "1Gi"), gpuPods(1, 1, "1", "1Gi")...), "web-d1-1: 1 x 1 1Gi 1",
 			"a placeholder with 9 nvidia.com/gpu, 1 CPU and 1Gi memory does not fit any usable node of the pool: " +
 				"the node with the most has 8 nvidia.com/gpu, 64 CPU and 512Gi memory", "3 3Gi 19", "1 1Gi 1",
-		},
-		"no node fits all resources at the same time": {
-			"100%", nil, gpuPods(1, 8, "65", "1Gi"), "",
-			"a placeholder with 8 nvidia.com/gpu, 65 CPU and 1Gi memory does not fit any usable node of the pool: " +
-				"the node with the most has 8 nvidia.com/gpu, 64 CPU and 512Gi memory", "65 1Gi 8", "0 0 0",
 		},
 		"maxPlaceholders": {
 			"100%", limits(1, 1, 2), append(gpuPods(3, 1, "1", "1Gi"), gpuPods(1, 2, "1", "1Gi")...), "web-d1-1: 2 x 1 1Gi 1",
@@ -323,33 +317,5 @@ func TestDeviceTemplates(t *testing.T) {
 	if limit.Value() != 8 || request.Value() != 8 || len(spec.Containers[0].Resources.Limits) != 1 ||
 		spec.TopologySpreadConstraints != nil {
 		t.Errorf("template %+v", spec)
-	}
-}
-
-func TestInvalidDevices(t *testing.T) {
-	const name = "must be the name of an extended resource such as nvidia.com/gpu"
-	const base = `spec.base: Invalid value: must be Requested if pool.devices is set: devices are counted by the requests`
-	for want, devices := range map[string][]string{
-		`spec.pool.devices[0]: Invalid value: "cpu": ` + name:                     {"cpu"},
-		`spec.pool.devices[1]: Invalid value: "pods": ` + name:                    {gpuName, "pods"},
-		`spec.pool.devices[0]: Invalid value: "hugepages-2Mi": ` + name:           {"hugepages-2Mi"},
-		`spec.pool.devices[0]: Invalid value: "kubernetes.io/x": ` + name:         {"kubernetes.io/x"},
-		`spec.pool.devices[0]: Invalid value: "requests.nvidia.com/gpu": ` + name: {"requests.nvidia.com/gpu"},
-		`spec.pool.devices[0]: Invalid value: "": ` + name:                        {""},
-		`spec.pool.devices[1]: Duplicate value: "nvidia.com/gpu"`:                 {gpuName, gpuName},
-		`spec.pool.devices: Too many: 9: must have at most 8 items`:               strings.Fields("a/1 a/2 a/3 a/4 a/5 a/6 a/7 a/8 a/9"),
-		base: {gpuName},
-	} {
-		policy := newPolicy("10%")
-		policy.Spec.Pool.Devices = devices
-		if strings.HasPrefix(want, "spec.base") {
-			policy.Spec.Base = v1alpha1.BaseAllocatable
-		}
-		if _, err := NewTracker(policy); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v: %v, want %s", devices, err, want)
-		}
-	}
-	if _, err := NewTracker(gpuPolicy("10%")); err != nil {
-		t.Errorf("valid devices: %v", err)
 	}
 }

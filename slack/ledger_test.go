@@ -186,21 +186,6 @@ func TestLedgerMatchesRecount(t *testing.T) {
 	})
 }
 
-// TestDaemonPodLargerThanNode checks that a daemon pod that requests more than its node leaves no capacity,
-// and that its deletion restores the capacity.
-func TestDaemonPodLargerThanNode(t *testing.T) {
-	l := newPoolLedger()
-	l.SetNode(named("a"), true, ledgerNode{true, false, cores(4, 16), 110})
-	l.setPod("d", ledgerPod{Node: "a", Requests: cores(8, 4), Daemon: true})
-	if got := l.Pool().Shapes; !reflect.DeepEqual(got, []resources.Amounts{cores(0, 12)}) {
-		t.Errorf("with the daemon pod: %v", got)
-	}
-	l.deletePod("d")
-	if got := l.Pool().Shapes; !reflect.DeepEqual(got, []resources.Amounts{cores(4, 16)}) {
-		t.Errorf("without the daemon pod: %v", got)
-	}
-}
-
 // nodeNames and podIDs name 5,000 nodes and 150,000 pods.
 var nodeNames, podIDs = func() (nodes [5000]string, pods [150_000]string) {
 	for n := range nodes {

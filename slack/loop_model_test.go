@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
@@ -151,13 +152,16 @@ func (m *model) check(t *rapid.T, plan Plan, before, after []*v1.Pod) {
 	if diff := cmp.Diff(names, got); diff != "" || len(unique) != len(got) {
 		t.Fatalf("placeholders differ from the plan:\n%s", diff)
 	}
-	previous := map[string]string{}
+	previous, uids := map[string]string{}, map[string]types.UID{}
 	for _, p := range before {
-		previous[p.Name] = p.Spec.NodeName
+		previous[p.Name], uids[p.Name] = p.Spec.NodeName, p.UID
 	}
 	kept := map[string]load{}
 	for _, p := range after {
 		name, node := p.Name, p.Spec.NodeName
+		if uid, exists := uids[name]; exists && p.UID != uid {
+			t.Fatalf("%s has UID %s, previously %s", name, p.UID, uid)
+		}
 		if node != "" && node != previous[name] {
 			t.Fatalf("%s is on %q, previously on %q", name, node, previous[name])
 		}

@@ -3,11 +3,9 @@ package slack
 import (
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -37,18 +35,6 @@ func placeOn(pods []*v1.Pod, nodes map[string]string) (placed []*v1.Pod) {
 		placed = append(placed, p)
 	}
 	return placed
-}
-
-// displaced returns the sorted names of the placeholders that had a node and are no longer on it, without those that were removed.
-func displaced(before, after []*v1.Pod) (names []string) {
-	for _, pod := range before {
-		i := slices.IndexFunc(after, func(other *v1.Pod) bool { return other.Name == pod.Name })
-		if i >= 0 && pod.Spec.NodeName != "" && after[i].Spec.NodeName != pod.Spec.NodeName {
-			names = append(names, pod.Name)
-		}
-	}
-	slices.Sort(names)
-	return names
 }
 
 // assignments returns the placeholders as name=node.
@@ -94,147 +80,6 @@ func TestEqualPlaceholdersHaveOneOwner(t *testing.T) {
 	if diff := cmp.Diff(a, b); diff != "" {
 		t.Errorf("placeholders of one group differ:\n%s", diff)
 	}
-}
-
-func TestPlaceholderKeepsNode(t *testing.T) {
-	nodes := nodesOf(4, "n", "4", "16Gi")
-	loop := newLoop(t)
-	base := []*v1.Pod{smallPod("a", "n0"), smallPod("b", "n0"), smallPod("c", "n1")}
-	first, _ := loop.Next(nodes, base, nil, noon)
-	checkAssignments(t, first, "web-rate-0=", "web-rate-1=", "web-rate-2=")
-	placed := placeOn(first, map[string]string{"web-rate-0": "n1", "web-rate-1": "n2", "web-rate-2": "n2"})
-	for i, it := range []struct {
-		pods []*v1.Pod
-		// more are the placeholders after the first three.
-		more []string
-	}{
-		{nil, nil},
-		{[]*v1.Pod{smallPod("d", "n0")}, []string{"web-rate-3="}},
-		{[]*v1.Pod{smallPod("d", "n0"), smallPod("e", "n3"), smallPod("f", "n3")}, []string{"web-rate-3=", "web-rate-4=", "web-rate-5="}},
-		{[]*v1.Pod{smallPod("f", "n3")}, []string{"web-rate-3=", "web-rate-4=", "web-rate-5="}}, // cool-down
-		{[]*v1.Pod{smallPod("g", "n1")}, []string{"web-rate-3=", "web-rate-4=", "web-rate-5="}}, // both fit the node
-		{nil, []string{"web-rate-3=", "web-rate-4=", "web-rate-5="}},
-	} {
-		got, _ := loop.Next(nodes, slices.Concat(base, it.pods), placed, noon.Add(time.Duration(i+1)*10*time.Second))
-		checkAssignments(t, got, append([]string{"web-rate-0=n1", "web-rate-1=n2", "web-rate-2=n2"}, it.more...)...)
-		for j := range first {
-			if got[j].UID != first[j].UID {
-				t.Errorf("iteration %d: %s has UID %s, want %s", i, got[j].Name, got[j].UID, first[j].UID)
-			}
-		}
-		if out := displaced(placed, got); len(out) > 0 {
-			t.Errorf("iteration %d: %v are displaced", i, out)
-		}
-		placed = got
-	}
-}
-
-func TestDisplacedPlaceholdersLoseTheirNode(t *testing.T) {
-	nodes := nodesOf(3, "n", "4", "16Gi")
-	loop := newLoop(t)
-	base := []*v1.Pod{smallPod("a", "n0"), smallPod("b", "n0"), smallPod("c", "n0"), smallPod("d", "n0")}
-	got, _ := loop.Next(nodes, base, nil, noon)
-	placed := placeOn(got, map[string]string{"web-rate-0": "n1", "web-rate-1": "n2", "web-rate-2": "n1", "web-rate-3": "n1"})
-	// n1 has (4, 16): with a pod of (2, 8), two of its three placeholders fit. n2 is full.
-	current := append(base, newPod("e", "n1", "2", "8Gi"), newPod("f", "n2", "4", "16Gi"))
-	got, _ = loop.Next(nodes, current, placed, noon.Add(10*time.Second))
-	checkAssignments(t, got[:4], "web-rate-0=n1", "web-rate-1=", "web-rate-2=n1", "web-rate-3=")
-	if diff := cmp.Diff([]string{"web-rate-1", "web-rate-3"}, displaced(placed, got)); diff != "" {
-		t.Errorf("displaced: -want +got:\n%s", diff)
-	}
-	// A finished pod does not use its node.
-	current[5].Status.Phase = v1.PodSucceeded
-	got, _ = loop.Next(nodes, current, placeOn(got, map[string]string{"web-rate-1": "n2"}), noon.Add(20*time.Second))
-	checkAssignments(t, got[:4], "web-rate-0=n1", "web-rate-1=n2", "web-rate-2=n1", "web-rate-3=")
-}
-
-func TestPlaceholdersAreRemovedFromHighestIndex(t *testing.T) {
-	nodes := nodesOf(2, "n", "4", "16Gi")
-	loop := newLoop(t)
-	four := podsOf(4, nodes[:1], "p", "1", "4Gi")
-	got, _ := loop.Next(nodes, four, nil, noon)
-	placed := placeOn(got, map[string]string{"web-rate-1": "n1", "web-rate-2": "n1", "web-rate-3": "n1"})
-	// The last two are removed after the cool-down, although they have a node and the first has none.
-	for _, it := range []struct {
-		after time.Duration
-		want  []string
-	}{
-		{10 * time.Second, []string{"web-rate-0=", "web-rate-1=n1", "web-rate-2=n1", "web-rate-3=n1"}},
-		{609 * time.Second, []string{"web-rate-0=", "web-rate-1=n1", "web-rate-2=n1", "web-rate-3=n1"}},
-		{610 * time.Second, []string{"web-rate-0=", "web-rate-1=n1"}},
-	} {
-		got, _ = loop.Next(nodes, four[:2], placed, noon.Add(it.after))
-		checkAssignments(t, got, it.want...)
-		// Removed placeholders are not displaced.
-		if out := displaced(placed, got); len(out) > 0 {
-			t.Errorf("after %s: %v are displaced", it.after, out)
-		}
-		placed = got
-	}
-	// Placeholders of the same name that are added later have no node.
-	got, _ = loop.Next(nodes, four, placed, noon.Add(620*time.Second))
-	checkAssignments(t, got, "web-rate-0=", "web-rate-1=n1", "web-rate-2=", "web-rate-3=")
-}
-
-func TestPlaceholdersOfDeletedNodeLoseTheirNode(t *testing.T) {
-	for name, change := range map[string]func(*v1.Node){
-		"removed":                nil,
-		"cordoned":               cordoned,
-		"deleting":               deleting,
-		"not ready for a minute": readySince(v1.ConditionFalse, time.Minute),
-		"not in the pool":        label("pool", "db"),
-		"tainted":                taint("drain", "", v1.TaintEffectNoSchedule),
-		"less memory":            func(n *v1.Node) { n.Status.Allocatable[v1.ResourceMemory] = resource.MustParse("1Gi") },
-		"no pods":                func(n *v1.Node) { delete(n.Status.Allocatable, v1.ResourcePods) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			nodes, loop := nodesOf(3, "n", "4", "16Gi"), newLoop(t)
-			pods := podsOf(3, nodes[:1], "p", "1", "4Gi")
-			got, _ := loop.Next(nodes, pods, nil, noon)
-			placed := placeOn(got, map[string]string{"web-rate-0": "n1", "web-rate-1": "n2", "web-rate-2": "n1"})
-			after := []*v1.Node{nodes[0], nodes[2]}
-			if change != nil {
-				change(nodes[1])
-				after = nodes
-			}
-			got, _ = loop.Next(after, pods, placed, noon)
-			// A smaller node makes placeholders smaller and more numerous.
-			checkAssignments(t, got[:3], "web-rate-0=", "web-rate-1=n2", "web-rate-2=")
-			if diff := cmp.Diff([]string{"web-rate-0", "web-rate-2"}, displaced(placed, got)); diff != "" {
-				t.Errorf("displaced: -want +got:\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestNodeAtMaxPodsHoldsNoPlaceholder(t *testing.T) {
-	// The node supports three pods: it has one, a daemon pod and a finished pod.
-	few := func(n *v1.Node) { n.Status.Allocatable[v1.ResourcePods] = resource.MustParse("3") }
-	nodes := append(nodesOf(1, "n", "64", "256Gi"), newNode("few", "64", "256Gi", few))
-	loop := newLoop(t)
-	pods := slices.Concat(podsOf(3, nodes[:1], "p", "1", "4Gi"), []*v1.Pod{
-		smallPod("q", "few"),
-		newPod("d", "few", "0", "0", ownedBy("DaemonSet", true)),
-		newPod("done", "few", "1", "4Gi", phase(v1.PodFailed)),
-	})
-	got, _ := loop.Next(nodes, pods, nil, noon)
-	placed := placeOn(got, map[string]string{"web-rate-0": "few", "web-rate-1": "n0", "web-rate-2": "few"})
-	got, _ = loop.Next(nodes, pods, placed, noon)
-	checkAssignments(t, got, "web-rate-0=few", "web-rate-1=n0", "web-rate-2=", "web-rate-3=")
-	got, _ = loop.Next(nodes, append(pods, newPod("tiny", "few", "0", "0")), got, noon)
-	checkAssignments(t, got, "web-rate-0=", "web-rate-1=n0", "web-rate-2=", "web-rate-3=")
-}
-
-func TestFirstPlaceholderKeepsNode(t *testing.T) {
-	nodes := nodesOf(2, "n", "4", "16Gi")
-	loop := newLoop(t)
-	pods := podsOf(4, nodes[:1], "p", "1", "4Gi")
-	got, _ := loop.Next(nodes, pods, nil, noon)
-	placed := placeOn(got, map[string]string{"web-rate-1": "n1", "web-rate-3": "n1"})
-	// The order of the placed placeholders does not matter.
-	slices.Reverse(placed)
-	got, _ = loop.Next(nodes, append(pods, newPod("q", "n1", "3", "12Gi")), placed, noon)
-	checkAssignments(t, got[:4], "web-rate-0=", "web-rate-1=n1", "web-rate-2=", "web-rate-3=")
 }
 
 func TestInputObjectsAreNotModified(t *testing.T) {

@@ -64,25 +64,6 @@ func TestMirrorsAreAddedToTheRate(t *testing.T) {
 	}
 }
 
-// TestMirrorsAreBounded checks that maxPlaceholders includes mirrors, and that reasons name the workload.
-func TestMirrorsAreBounded(t *testing.T) {
-	second := newWorkload("4")
-	second.Name = "zoo"
-	plan := mirrorsOf(t, newPolicy("0", maxPlaceholders(5)), second, newWorkload("3"), newWorkload("many", func(*v1.PodSpec) {}))
-	if plan.placeholders() != 5 || plan.MirrorsFeasible || !plan.Feasible || len(plan.Reasons) > 0 {
-		t.Errorf("%d placeholders, feasible %t; want 5, false", plan.placeholders(), plan.MirrorsFeasible)
-	}
-	reasons := strings.Join(plan.MirrorReasons, "\n")
-	for _, want := range []string{
-		"Deployment shop/zoo requires 4 placeholders, maxPlaceholders permits 2 more",
-		`Deployment shop/web: annotation plimsoll.dev/slack: invalid value "many"`,
-	} {
-		if !strings.Contains(reasons, want) {
-			t.Errorf("reasons %q, want %q", reasons, want)
-		}
-	}
-}
-
 // TestMirrorIsScheduledLikeItsWorkload checks that a mirror has all scheduling constraints of its workload
 // but none of its containers, volumes and service account.
 func TestMirrorIsScheduledLikeItsWorkload(t *testing.T) {
@@ -140,20 +121,6 @@ func TestMirrorIsScheduledLikeItsWorkload(t *testing.T) {
 	}
 	if owners := buffers[0].GetOwnerReferences(); len(owners) != 1 || owners[0].UID != policy.UID {
 		t.Errorf("owners %v, want the policy", owners)
-	}
-}
-
-// TestHostPortsOfSidecars checks that mirrors have the host ports of sidecars, and not of other init containers.
-func TestHostPortsOfSidecars(t *testing.T) {
-	always := v1.ContainerRestartPolicyAlways
-	w := newWorkload("1", func(s *v1.PodSpec) {
-		s.InitContainers = []v1.Container{
-			{Name: "init", Ports: []v1.ContainerPort{{ContainerPort: 1, HostPort: 1}}},
-			{Name: "proxy", RestartPolicy: &always, Ports: []v1.ContainerPort{{ContainerPort: 15001, HostPort: 15001}}},
-		}
-	})
-	if ports := resources.HostPorts(&w.Template.Spec); len(ports) != 1 || ports[0].HostPort != 15001 {
-		t.Errorf("ports %v, want 15001 of the sidecar only", ports)
 	}
 }
 
@@ -297,17 +264,12 @@ func TestLoopKeepsMirrors(t *testing.T) {
 		"unconstrained":               {newWorkload("2"), nil, [2]string{"n0", "n0"}, [2]string{"n0", "n0"}},
 		"anti-affinity to each other": {newWorkload("2", antiAffine), nil, [2]string{"n0", "n0"}, [2]string{"n0", ""}},
 		"anti-affinity to a pod":      {newWorkload("2", antiAffine), []*v1.Pod{web("w", "n1")}, [2]string{"n0", "n1"}, [2]string{"n0", ""}},
-		"a pod of another namespace": {newWorkload("2", antiAffine), []*v1.Pod{smallPod("w", "n1")}, [2]string{"n0", "n1"}, [2]string{
-			"n0",
-			"n1",
-		}},
-		"one device each":       {newWorkload("2", gpu), nil, [2]string{"n0", "n0"}, [2]string{"n0", ""}},
-		"node without devices":  {newWorkload("2", gpu), nil, [2]string{"n0", "bare"}, [2]string{"n0", ""}},
-		"a pod uses the device": {newWorkload("2", gpu), []*v1.Pod{gpuPod("w", "n1")}, [2]string{"n0", "n1"}, [2]string{"n0", ""}},
-		"node selector": {newWorkload("2", func(s *v1.PodSpec) { s.NodeSelector = nodeByName{"zone": "x"} }), nil, [2]string{
-			"n0",
-			"n1",
-		}, [2]string{"", ""}},
+		"one device each":             {newWorkload("2", gpu), nil, [2]string{"n0", "n0"}, [2]string{"n0", ""}},
+		"node without devices":        {newWorkload("2", gpu), nil, [2]string{"n0", "bare"}, [2]string{"n0", ""}},
+		"a pod uses the device":       {newWorkload("2", gpu), []*v1.Pod{gpuPod("w", "n1")}, [2]string{"n0", "n1"}, [2]string{"n0", ""}},
+		"node selector": {
+			newWorkload("2", func(s *v1.PodSpec) { s.NodeSelector = nodeByName{"zone": "x"} }), nil, [2]string{"n0", "n1"}, [2]string{"", ""},
+		},
 	} {
 		loop, err := NewLoop(newPolicy("0"), "slack")
 		must.Succeed(t, err)

@@ -140,12 +140,9 @@ func TestObserveNode(t *testing.T) {
 		changes        []change
 		inPool, usable bool
 	}{
-		"the labels of the pool":     {web, nil, true, true},
-		"another value of the label": {web, []change{label("pool", "db")}, false, true},
-		"without the label":          {web, []change{func(n *v1.Node) { n.Labels = nil }}, false, true},
-		"one label of two": {
-			v1alpha1.Pool{NodeSelector: map[string]string{"pool": "web", "disk": "ssd"}}, nil, false, true,
-		},
+		"the labels of the pool":           {web, nil, true, true},
+		"another value of the label":       {web, []change{label("pool", "db")}, false, true},
+		"without the label":                {web, []change{func(n *v1.Node) { n.Labels = nil }}, false, true},
 		"any node without a node selector": {all, []change{label("pool", "db")}, true, true},
 		"control plane":                    {all, []change{label(resources.ControlPlaneLabel, "")}, false, true},
 		"tolerated control plane": {anything, []change{
@@ -158,11 +155,6 @@ func TestObserveNode(t *testing.T) {
 		"removed by Cluster Autoscaler": {web, []change{taint("ToBeDeletedByClusterAutoscaler", "1", noSchedule)}, true, false},
 		"PreferNoSchedule taint":        {web, []change{taint("dedicated", "web", prefer)}, true, true},
 		"tolerated taint":               {dedicated, []change{taint("dedicated", "web", noSchedule)}, true, true},
-		"tolerated with another value":  {dedicated, []change{taint("dedicated", "db", noSchedule)}, false, true},
-		"tolerated with another effect": {dedicated, []change{taint("dedicated", "web", noExecute)}, false, true},
-		"one tolerated, one not": {
-			dedicated, []change{taint("dedicated", "web", noSchedule), taint("gpu", "", noSchedule)}, false, true,
-		},
 		"all taints tolerated": {
 			anything, []change{taint("gpu", "", noSchedule), taint("dedicated", "db", noExecute)}, true, true,
 		},
@@ -170,9 +162,8 @@ func TestObserveNode(t *testing.T) {
 		"deleting":                         {web, []change{deleting}, true, false},
 		"not ready for 59 s":               {web, []change{readySince(v1.ConditionFalse, 59*time.Second)}, true, true},
 		"not ready for a minute":           {web, []change{readySince(v1.ConditionFalse, time.Minute)}, true, false},
-		"unknown for 59 s":                 {web, []change{readySince(v1.ConditionUnknown, 59*time.Second)}, true, true},
-		"unknown for a minute":             {web, []change{readySince(v1.ConditionUnknown, time.Minute)}, true, false},
-		"ready for a second":               {web, []change{readySince(v1.ConditionTrue, time.Second)}, true, true},
+		"not ready in half a minute":       {web, []change{readySince(v1.ConditionFalse, -30*time.Second)}, true, true}, // the clock was set back
+		"not ready in an hour":             {web, []change{readySince(v1.ConditionUnknown, -time.Hour)}, true, false},
 		"cordoned, not ready for a second": {web, []change{cordoned, readySince(v1.ConditionFalse, time.Second)}, true, false},
 		"no conditions, as in a manifest":  {web, []change{conditions()}, true, true},
 		"cordoned while it boots": {
@@ -219,13 +210,11 @@ func TestBootingNode(t *testing.T) {
 		booting bool
 		usable  bool
 	}{
-		"registered a second ago":        {time.Second, readySince(v1.ConditionFalse, time.Second), true, true},
 		"boots for 5 minutes":            {5 * time.Minute, readySince(v1.ConditionFalse, 5*time.Minute-2*time.Second), true, true},
 		"without Ready":                  {time.Minute, conditions(pressure), true, true},
 		"ready":                          {time.Minute, readySince(v1.ConditionTrue, time.Second), false, true},
 		"not ready after it was ready":   {time.Minute, readySince(v1.ConditionFalse, 30*time.Second), false, true},
 		"never ready for 15 minutes":     {bootTime, readySince(v1.ConditionFalse, bootTime), false, false},
-		"without Ready for 15 minutes":   {bootTime, conditions(pressure), false, false},
 		"not ready again, for 2 minutes": {5 * time.Minute, readySince(v1.ConditionUnknown, 2*time.Minute), false, false},
 	} {
 		nodes := []*v1.Node{newNode("old", "4", "16Gi"), newNode("new", "4", "16Gi", createdAgo(tc.age), tc.change)}
@@ -278,7 +267,6 @@ func TestObservePod(t *testing.T) {
 		"failed":                               {[]change{phase(v1.PodFailed)}, ledgerPod{}},
 		"mirror pod":                           {[]change{annotated(v1.MirrorPodAnnotationKey, "")}, daemon},
 		"of a DaemonSet":                       {[]change{ownedBy("DaemonSet", true)}, daemon},
-		"finished pod of a DaemonSet":          {[]change{ownedBy("DaemonSet", true), phase(v1.PodFailed)}, ledgerPod{}},
 		"owned, not controlled by DaemonSet":   {[]change{ownedBy("DaemonSet", false)}, plain},
 		"of a ReplicaSet":                      {[]change{ownedBy("ReplicaSet", true)}, plain},
 		"placeholder":                          {[]change{placeholderOf("web")}, ledgerPod{}},

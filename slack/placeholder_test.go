@@ -5,7 +5,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
@@ -146,71 +145,21 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// TestObjectsAreDeterministic checks that equal plans give equal objects.
-func TestObjectsAreDeterministic(t *testing.T) {
-	templates, buffers := capacityBuffers(dedicatedPolicy(), twoGroups(), "slack")
-	secondTemplates, secondBuffers := capacityBuffers(dedicatedPolicy(), twoGroups(), "slack")
-	if diff := cmp.Diff(templates, secondTemplates); diff != "" {
-		t.Errorf("templates: -first +second:\n%s", diff)
-	}
-	if diff := cmp.Diff(buffers, secondBuffers); diff != "" {
-		t.Errorf("buffers: -first +second:\n%s", diff)
-	}
-	// DeepCopy of an unstructured object panics if it has types that JSON does not have.
-	for _, buffer := range buffers {
-		if diff := cmp.Diff(buffer, buffer.DeepCopy()); diff != "" {
-			t.Errorf("copy differs: %s", diff)
-		}
-	}
-}
-
-// TestObjectsHaveAnOwnerOnlyWithUID checks policies from files, which have no UID. The API server rejects
-// owner references without one.
-func TestObjectsHaveAnOwnerOnlyWithUID(t *testing.T) {
-	policy := dedicatedPolicy()
-	want := []metav1.OwnerReference{{
-		APIVersion: "plimsoll.dev/v1alpha1", Kind: "ResourceSlack", Name: "web", UID: "1234",
-		Controller: new(true),
-	}}
-	for _, uid := range []string{"1234", ""} {
-		if uid == "" {
-			policy.UID, want = "", nil
-		}
-		templates, buffers := capacityBuffers(policy, twoGroups(), "slack")
-		for i := range templates {
-			if diff := cmp.Diff(want, templates[i].OwnerReferences); diff != "" {
-				t.Errorf("UID %q: template %d: -want +got:\n%s", uid, i, diff)
-			}
-			if diff := cmp.Diff(want, buffers[i].GetOwnerReferences()); diff != "" {
-				t.Errorf("UID %q: buffer %d: -want +got:\n%s", uid, i, diff)
-			}
-			if _, ok := buffers[i].Object["metadata"].(map[string]any)["ownerReferences"]; ok != (want != nil) {
-				t.Errorf("UID %q: buffer %d has field ownerReferences: %t", uid, i, ok)
-			}
-		}
-	}
-}
-
-// TestObjectsOfAMinimalPolicy checks that unset fields of the policy are not set in the template.
+// TestObjectsOfAMinimalPolicy checks that unset fields of the policy are not set in the template. Policies from files have no UID, and the
+// API server rejects owner references without one.
 func TestObjectsOfAMinimalPolicy(t *testing.T) {
 	policy := newPolicy("10%", func(s *v1alpha1.ResourceSlackSpec) { s.Pool = v1alpha1.Pool{} })
-	templates, _ := capacityBuffers(policy, twoGroups(), "slack")
+	policy.UID = ""
+	templates, buffers := capacityBuffers(policy, twoGroups(), "slack")
 	spec := templates[0].Template.Spec
 	if spec.NodeSelector != nil || spec.Tolerations != nil || spec.PriorityClassName != "" {
 		t.Errorf("selector %v, tolerations %v, priority class %q, want none", spec.NodeSelector, spec.Tolerations, spec.PriorityClassName)
 	}
+	if _, has := buffers[0].Object["metadata"].(map[string]any)["ownerReferences"]; has || templates[0].OwnerReferences != nil {
+		t.Errorf("owners %v and %v without a UID", templates[0].OwnerReferences, buffers[0].GetOwnerReferences())
+	}
 	if templates, buffers := capacityBuffers(policy, Plan{Policy: "web"}, "slack"); len(templates)+len(buffers) > 0 {
 		t.Errorf("plan without groups: %d templates, %d buffers", len(templates), len(buffers))
-	}
-}
-
-// TestPlaceholderRequestsItsGroup checks that the requests of a placeholder pod equal the requests of its group.
-func TestPlaceholderRequestsItsGroup(t *testing.T) {
-	for _, group := range twoGroups().Groups {
-		got := resources.CPUAndMemory(resources.Requests(placeholderPod(dedicatedPolicy(), group, 3, "slack")))
-		if want := resources.CPUAndMemory(group.Requests); got != want {
-			t.Errorf("%s: %v, want %v", group.Name, got, want)
-		}
 	}
 }
 

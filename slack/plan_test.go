@@ -80,24 +80,6 @@ func TestComputeRate(t *testing.T) {
 			true,
 			[]string{"placeholders exceed the target by 1 CPU and 1Gi memory: they cover the biggest pod"},
 		},
-		// The pods request (12, 2) and (1, 48), the nodes have (10, 64) and (16, 32): (12, 48) fits neither,
-		// each pod fits one.
-		// E = 10% of (13, 50) = (1.3, 5): no rest.
-		"mixed shapes": {
-			poolOf(map[resources.Amounts]int{cores(10, 64): 1, cores(16, 32): 1}, cores(12, 2), cores(1, 48)), usual,
-			[]resources.Amounts{cores(12, 2), cores(1, 48)},
-			Placeholders{},
-			true,
-			[]string{"placeholders exceed the target by"},
-		},
-		// No cover: E = (8, 32), s = (1, 4): N = 8.
-		"without the biggest pod": {
-			poolOf(tenNodes, times(80, cores(1, 4))...),
-			ratePolicy{Rate: 100_000, Granularity: 5, MaxPlaceholders: maxCount},
-			nil,
-			Placeholders{cores(1, 4), 8},
-			true, nil,
-		},
 		// E = 10% of (160, 640) = (16, 64); s = (3.2, 12.8), no pods: N = 5.
 		"base Allocatable, no pods": {
 			poolOf(tenNodes),
@@ -106,32 +88,13 @@ func TestComputeRate(t *testing.T) {
 			Placeholders{resources.Amounts{CPU: 3200, Memory: 13743895348}, 5},
 			true, nil, // 12.8 GiB, rounded up
 		},
-		"no rate": {poolOf(tenNodes, cores(1, 1)), ratePolicy{Granularity: 5, MaxPlaceholders: maxCount}, nil, Placeholders{}, true, nil},
-		"no pods": {poolOf(tenNodes), usual, nil, Placeholders{}, true, nil},
 		"no nodes": {
-			poolOf(nil, cores(1, 1)),
-			ratePolicy{Rate: 100_000, Granularity: 5, CoverBiggest: true, MaxPlaceholders: maxCount},
-			nil,
-			Placeholders{},
-			false,
+			poolOf(nil, cores(1, 1)), usual, nil, Placeholders{}, false,
 			[]string{"no node is in the pool: the size of placeholders cannot be determined"},
-		},
-		"no nodes, rate 0": {poolOf(nil, cores(1, 1)), ratePolicy{Granularity: 5, MaxPlaceholders: maxCount}, nil, Placeholders{}, true, nil},
-		// rem = (8, 0): no pod requests memory, and neither do placeholders.
-		"one resource only": {
-			poolOf(tenNodes, times(80, cores(1, 0))...),
-			ratePolicy{Rate: 100_000, Granularity: 5, MaxPlaceholders: maxCount},
-			nil,
-			Placeholders{cores(1, 0), 8},
-			true, nil,
 		},
 		// E = (1, 4), and s = min((3.2, 0), (1, 4)) = (1, 0): the only node has no memory.
 		"no node has a resource": {
-			poolOf(map[resources.Amounts]int{cores(16, 0): 1}, times(10, cores(1, 4))...),
-			ratePolicy{Rate: 100_000, Granularity: 5, MaxPlaceholders: maxCount},
-			nil,
-			Placeholders{cores(1, 0), 1},
-			false,
+			poolOf(map[resources.Amounts]int{cores(16, 0): 1}, times(10, cores(1, 4))...), restOnly, nil, Placeholders{cores(1, 0), 1}, false,
 			[]string{"placeholders cannot hold memory: no pod that may be the biggest requests it, or no usable node has any"},
 		},
 		// 8 required, maximum 4: the maximum size is (1, 4), the biggest pod.
@@ -272,6 +235,16 @@ func checkInvariants(t *rapid.T, plan ratePlan, pool poolTotals, policy ratePoli
 		if plan.Feasible && total.Get(r) < plan.Target.Get(r) {
 			t.Fatalf("feasible, but %v is less than %v", total, plan.Target)
 		}
+	}
+	// A policy that is not limited reserves its target, or the biggest pod where that is more, and at most 1m CPU and 1Mi memory more for
+	// each placeholder.
+	var head resources.Amounts
+	for _, size := range plan.Head {
+		head = head.Add(size)
+	}
+	most := plan.Target.Max(head).Add(resources.Amounts{CPU: count, Memory: count << 20})
+	if plan.Feasible && policy.MaxPlaceholders == maxCount && !total.FitsIn(most) {
+		t.Fatalf("%v are reserved, at most %v are required", total, most)
 	}
 	if count > policy.MaxPlaceholders {
 		t.Fatalf("%d placeholders, maximum %d", count, policy.MaxPlaceholders)

@@ -123,19 +123,6 @@ func TestPlannerKeepsSizeInSmallPools(t *testing.T) {
 	}
 }
 
-// TestPlannerReplacesGroupsThatDoNotFit checks that groups that no longer fit a node are replaced at once.
-func TestPlannerReplacesGroupsThatDoNotFit(t *testing.T) {
-	p := &planner{}
-	p.Next(poolOf(map[resources.Amounts]int{cores(64, 256): 3}, times(30, cores(8, 32))...), usual, 0)
-	pool := poolOf(map[resources.Amounts]int{cores(4, 16): 30}, times(30, cores(2, 8))...)
-	got := p.Next(pool, usual, 1)
-	for _, g := range append(headOf(got), got.Rest) {
-		if !fitsAny(g.Requests, pool.Shapes) {
-			t.Errorf("%v does not fit any node", g)
-		}
-	}
-}
-
 // TestPlannerKeepsGroupsWithoutNodes checks that the groups are kept for the cool-down if no node is usable.
 func TestPlannerKeepsGroupsWithoutNodes(t *testing.T) {
 	p := &planner{}
@@ -148,17 +135,6 @@ func TestPlannerKeepsGroupsWithoutNodes(t *testing.T) {
 	}
 	if got := p.Next(l.Pool(), usual, 601); got.Rest.Count != 0 {
 		t.Errorf("after ten minutes: %v", got.Rest)
-	}
-}
-
-// TestPlannerResumes checks that a planner that resumes from the groups of another planner returns the same plan.
-func TestPlannerResumes(t *testing.T) {
-	a, b := &planner{}, &planner{}
-	plan := a.Next(tenOf(103), restOnly, 0)
-	b.Resume(plan.Head, plan.Rest)
-	x, y := a.Next(tenOf(110), restOnly, 1), b.Next(tenOf(110), restOnly, 1)
-	if x.Rest != y.Rest {
-		t.Errorf("%v, after Resume %v", x.Rest, y.Rest)
 	}
 }
 

@@ -8,9 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 )
@@ -18,19 +16,16 @@ import (
 // TestResume checks that a tracker resumes from groups with the names that it uses, and ignores other groups.
 func TestResume(t *testing.T) {
 	nodes := nodesOf(2, "web-", "16", "64Gi")
-	head, rest := Group{Name: "web-head", Head: true, Requests: list("1", "4Gi"), Count: 1}, Group{Name: "web-rate", Requests: list("1",
-		"4Gi"), Count: 7}
+	head := Group{Name: "web-head", Head: true, Requests: list("1", "4Gi"), Count: 1}
+	rest := Group{Name: "web-rate", Requests: list("1", "4Gi"), Count: 7}
+	trash := Group{Name: "trash-1", Requests: list("1", "1Gi"), Count: 1000}
+	other := Group{Name: "web-head-rate", Requests: list("1", "4Gi"), Count: 50}
+	third := Group{Name: "web-head3", Head: true, Requests: list("1", "4Gi"), Count: 1}
 	for name, tc := range map[string]struct{ existing, want []Group }{
 		// 20% of 20 x (1, 4) is (4, 16), and 8 of (1, 4) are held: the cool-down starts.
-		"own groups": {[]Group{head, rest}, []Group{head, rest}},
-		"other groups, too": {[]Group{{Name: "trash-1", Requests: list("1", "1Gi"), Count: 1000}, head, {
-			Name:     "web-head-rate",
-			Requests: list("1", "4Gi"), Count: 50,
-		}, {Name: "web-head3", Head: true, Requests: list("1", "4Gi"), Count: 1}, rest}, []Group{head, rest}},
-		"only other groups": {[]Group{{Name: "trash-1", Requests: list("1", "1Gi"), Count: 1000}}, []Group{
-			head,
-			{Name: "web-rate", Requests: list("1", "4Gi"), Count: 3},
-		}},
+		"own groups":        {[]Group{head, rest}, []Group{head, rest}},
+		"other groups, too": {[]Group{trash, head, other, third, rest}, []Group{head, rest}},
+		"only other groups": {[]Group{trash}, []Group{head, {Name: "web-rate", Requests: list("1", "4Gi"), Count: 3}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tracker := newTracker(t, newPolicy("20%"), nodes, podsOf(10, nodes, "p", "1", "4Gi")...)
@@ -181,23 +176,6 @@ func TestClockJumps(t *testing.T) {
 			if reasons := strings.Join(plan.Reasons, " "); plan.CoolDown && !strings.Contains(reasons, end) {
 				t.Errorf("reasons %q, want the end %s", reasons, end)
 			}
-		}
-	}
-}
-
-// TestUnreadyNodeAfterClockJump checks that a node that is not ready is usable for a minute only, also if its
-// transition is in the future.
-func TestUnreadyNodeAfterClockJump(t *testing.T) {
-	node := newNode("n", "4", "16Gi")
-	for _, tc := range []struct {
-		ago  time.Duration
-		want bool
-	}{{30 * time.Second, true}, {time.Hour, false}, {-30 * time.Second, true}, {-time.Hour, false}} {
-		node.Status.Conditions = []v1.NodeCondition{{
-			Type: v1.NodeReady, Status: v1.ConditionUnknown, LastTransitionTime: metav1.NewTime(noon.Add(-tc.ago)),
-		}}
-		if got := isUsable(node, noon); got != tc.want {
-			t.Errorf("not ready since %s: usable %t, want %t", tc.ago, got, tc.want)
 		}
 	}
 }

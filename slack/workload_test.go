@@ -52,7 +52,9 @@ func TestWorkloadOf(t *testing.T) {
 		"default replicas": {&appsv1.Deployment{ObjectMeta: annotatedMeta("2")}, "Deployment shop/web", 1},
 		"scaled to zero": {&appsv1.StatefulSet{
 			ObjectMeta: annotatedMeta("2"),
-			Spec:       appsv1.StatefulSetSpec{Replicas: new(int32(0))},
+			Spec: appsv1.StatefulSetSpec{Replicas: new(int32(0)), VolumeClaimTemplates: []v1.PersistentVolumeClaim{
+				{ObjectMeta: metav1.ObjectMeta{Name: "www"}},
+			}},
 		}, "StatefulSet shop/web", 0},
 		"replica set without owner": {
 			&appsv1.ReplicaSet{ObjectMeta: annotatedMeta("2"), Spec: appsv1.ReplicaSetSpec{Replicas: new(int32(3))}},
@@ -68,6 +70,7 @@ func TestWorkloadOf(t *testing.T) {
 			&batchv1.Job{ObjectMeta: annotatedMeta("2"), Spec: batchv1.JobSpec{Parallelism: new(int32(4)), Completions: new(int32(3))}},
 			"Job shop/web", 3,
 		},
+		"suspended job": {&batchv1.Job{ObjectMeta: annotatedMeta("2"), Spec: batchv1.JobSpec{Suspend: new(true)}}, "", 0},
 		"finished job":  {&batchv1.Job{ObjectMeta: annotatedMeta("2"), Status: finished}, "", 0},
 		"not annotated": {&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web"}}, "", 0},
 		"being deleted": {&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
@@ -80,6 +83,9 @@ func TestWorkloadOf(t *testing.T) {
 		},
 	} {
 		w, ok := WorkloadOf(tc.object)
+		if volumes := strings.Join(w.VolumeClaimTemplates, " "); (volumes == "www") != (w.Kind == "StatefulSet") {
+			t.Errorf("%s: volume claim templates %q", name, volumes)
+		}
 		if ok != (tc.want != "") || ok && (w.String() != tc.want || w.Replicas != tc.replicas || w.Slack != "2") {
 			t.Errorf("%s: %s of %d, %t; want %q of %d", name, w, w.Replicas, ok, tc.want, tc.replicas)
 		}
@@ -147,22 +153,15 @@ func TestGoverningPolicy(t *testing.T) {
 			t.Errorf("%s: policy %d, want %d", name, got, tc.want)
 		}
 	}
-	if got := GoverningPolicy(policies[:1], withSelector(nil)); got != 0 {
-		t.Errorf("single policy: %d, want 0", got)
-	}
 	if got := GoverningPolicy(nil, withSelector(nil)); got != -1 {
 		t.Errorf("no policies: %d, want -1", got)
 	}
-}
-
-// TestVolumeClaimTemplates checks that a StatefulSet has the names of its volume claims.
-func TestVolumeClaimTemplates(t *testing.T) {
-	set := &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{VolumeClaimTemplates: []v1.PersistentVolumeClaim{
-		{ObjectMeta: metav1.ObjectMeta{Name: "www"}},
-	}}}
-	set.Annotations = map[string]string{v1alpha1.AnnotationSlack: "1"}
-	if w, ok := WorkloadOf(set); !ok || len(w.VolumeClaimTemplates) != 1 || w.VolumeClaimTemplates[0] != "www" {
-		t.Errorf("volume claim templates %v, want [www]", w.VolumeClaimTemplates)
+	// A policy that selects the namespace is preferred to one that does not, independent of node selectors.
+	none := newPolicy("0", func(s *v1alpha1.ResourceSlackSpec) { s.Mirrors.NamespaceSelector = nil })
+	for want, policies := range map[int][]*v1alpha1.ResourceSlack{0: {none, none}, 1: {none, policies[1]}, 2: {none, policies[1], policies[2]}} {
+		if got := GoverningPolicy(policies, withSelector(map[string]string{"pool": "web"})); got != want {
+			t.Errorf("%d policies: policy %d, want %d", len(policies), got, want)
+		}
 	}
 }
 

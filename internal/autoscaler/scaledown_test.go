@@ -43,7 +43,6 @@ func TestUnneeded(t *testing.T) {
 		"one": {nodes: [][]int64{{2}, {1}}, want: []int{1}},
 		// 2 of 4 are not below 0.5.
 		"at the threshold": {nodes: [][]int64{{2}, {2}}},
-		"full node":        {nodes: [][]int64{{2, 2}, {1}}},
 		"empty":            {nodes: [][]int64{{}, {}}, want: []int{0, 1}},
 		// The second is needed for the pod of the first.
 		"not both":                {nodes: [][]int64{{1}, {1}}, want: []int{0}},
@@ -51,10 +50,7 @@ func TestUnneeded(t *testing.T) {
 		"fewer evictions first":   {nodes: [][]int64{{1, 0}, {1}, {3}}, want: []int{1}},
 		"placeholders fit":        {nodes: [][]int64{{2}, {-1}}, want: []int{1}},
 		"placeholders do not fit": {nodes: [][]int64{{2, 2}, {-1}}},
-		"placeholders count":      {nodes: [][]int64{{2}, {-1, -1}}},
 		"removable":               {nodes: [][]int64{{}, {}}, change: func(in *ScaleDownInput) { in.Removable[0] = 1 }, want: []int{0}},
-		"no group":                {nodes: [][]int64{{}, {}}, change: func(in *ScaleDownInput) { in.Nodes[0].Group = -1 }, want: []int{1}},
-		"fixed":                   {nodes: [][]int64{{2}, {1}}, change: func(in *ScaleDownInput) { in.Nodes[1].Fixed = true }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in, probe := cluster(t, tc.nodes...)
@@ -65,15 +61,6 @@ func TestUnneeded(t *testing.T) {
 				t.Errorf("%v, want %v", got, tc.want)
 			}
 		})
-	}
-}
-
-// TestUnneededProbe verifies that the constraints of the probe apply.
-func TestUnneededProbe(t *testing.T) {
-	in, probe := cluster(t, []int64{2}, []int64{1})
-	probe.rule = func(pod, _ int) bool { return pod != 1 }
-	if got := in.unneeded(t.Context(), probe); len(got) > 0 || probe.assigned[1] != 1 {
-		t.Errorf("%v, on %v", got, probe.assigned)
 	}
 }
 

@@ -35,11 +35,6 @@ func TestScaleUp(t *testing.T) {
 		outcomes []PodOutcome
 	}{
 		"no pending pods": {groups: []Group{small}, want: []int{0}, outcomes: []PodOutcome{}},
-		// 4 x 1 core fill one node of 4.
-		"one node": {
-			pods: pods(4, 1), groups: []Group{small}, want: []int{1},
-			outcomes: []PodOutcome{NodeAdded, NodeAdded, NodeAdded, NodeAdded},
-		},
 		// 5 x 1 core need two nodes.
 		"two nodes": {
 			pods: pods(5, 1), groups: []Group{small}, want: []int{2},
@@ -49,11 +44,6 @@ func TestScaleUp(t *testing.T) {
 		"one is booting": {
 			pods: pods(5, 1), booting: []int{0}, groups: []Group{small}, want: []int{1},
 			outcomes: []PodOutcome{FitsBootingNode, FitsBootingNode, FitsBootingNode, FitsBootingNode, NodeAdded},
-		},
-		// Both fit all pods: 1 x 1 against 1 x 4.
-		"small node is cheaper": {
-			pods: pods(3, 1), groups: []Group{big, small}, want: []int{0, 1},
-			outcomes: []PodOutcome{NodeAdded, NodeAdded, NodeAdded},
 		},
 		// 5 nodes at 1.5 against 2 at 4: 7.5 against 8; at 1.7 8.5 against 8.
 		"five small nodes": {
@@ -75,8 +65,7 @@ func TestScaleUp(t *testing.T) {
 			pods: pods(9, 1), groups: []Group{few(small, 2)}, want: []int{2},
 			outcomes: []PodOutcome{NodeAdded, NodeAdded, NodeAdded, NodeAdded, NodeAdded, NodeAdded, NodeAdded, NodeAdded, GroupsFull},
 		},
-		"at the maximum": {pods: pods(1, 1), groups: []Group{few(small, 0)}, want: []int{0}, outcomes: []PodOutcome{GroupsFull}},
-		"too large":      {pods: pods(1, 17), groups: []Group{small, big}, want: []int{0, 0}, outcomes: []PodOutcome{FitsNoGroup}},
+		"too large": {pods: pods(1, 17), groups: []Group{small, big}, want: []int{0, 0}, outcomes: []PodOutcome{FitsNoGroup}},
 		// Large pods first: 3+1 and 3+1 rather than 1+1 and 3 and 3.
 		"decreasing": {pods: append(pods(2, 1), pods(2, 3)...), groups: []Group{small}, want: []int{2}},
 		// One more node: it is used for the pods, although the placeholder is larger.
@@ -84,7 +73,6 @@ func TestScaleUp(t *testing.T) {
 			pods: append(placeholders(1, 4), pods(4, 1)...), groups: []Group{few(small, 1)}, want: []int{1},
 			outcomes: []PodOutcome{GroupsFull, NodeAdded, NodeAdded, NodeAdded, NodeAdded},
 		},
-		"cost of zero": {pods: pods(4, 1), groups: []Group{small, {Allocatable: cores(4, 110), Headroom: 9}}, want: []int{0, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ScaleUp(t.Context(), tc.pods, tc.booting, tc.groups, newFakeProbe(t))
@@ -95,19 +83,6 @@ func TestScaleUp(t *testing.T) {
 				t.Errorf("outcomes %v, want %v", got.Outcomes, tc.outcomes)
 			}
 		})
-	}
-}
-
-// TestScaleUpProbe verifies that the constraints of the probe apply: pods of the
-// second class fit on the second group only.
-func TestScaleUpProbe(t *testing.T) {
-	probe := newFakeProbe(t)
-	pods := []Item{{Requests: cores(1, 1), Class: 1}, {Requests: cores(1, 1), Class: 2}, {Requests: cores(1, 1)}}
-	probe.rule = func(pod, group int) bool { return pods[pod].Class == 1 || pods[pod].Class == 2 && group == 1 }
-	groups := []Group{{Allocatable: cores(4, 9), Headroom: 9, Cost: 1}, {Allocatable: cores(4, 9), Headroom: 9, Cost: 5}}
-	got := ScaleUp(t.Context(), pods, nil, groups, probe)
-	if !slices.Equal(got.Nodes, []int{1, 1}) || !slices.Equal(got.Outcomes, []PodOutcome{NodeAdded, NodeAdded, FitsNoGroup}) {
-		t.Errorf("%+v", got)
 	}
 }
 

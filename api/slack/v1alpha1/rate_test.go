@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -29,22 +30,15 @@ func TestParseRate(t *testing.T) {
 
 func TestParseRateFlag(t *testing.T) {
 	for text, want := range map[string]string{
-		"200%":   "",
+		"200%":   "<nil>",
 		"200.1%": `--rate: invalid value "200.1%": must be at most 200%`,
 		"20":     `--rate: invalid value "20": must be a percentage such as 10%, or a fraction of at most 1 such as 0.1`,
 	} {
 		_, err := ParseRateFlag("rate", text)
-		if got := errorText(err); got != want {
+		if got := fmt.Sprint(err); got != want {
 			t.Errorf("%s: error %q, want %q", text, got, want)
 		}
 	}
-}
-
-func errorText(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
 }
 
 // TestRatePatternOfCRD expects the pattern of the parser in the CRD.
