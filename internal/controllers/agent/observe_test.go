@@ -206,21 +206,6 @@ func TestResources(t *testing.T) {
 	}
 }
 
-func TestState(t *testing.T) {
-	for want, objects := range map[nodeSums][]any{
-		{}: {pod("p", "unknown")},
-		{Allocatable: 3000, Free: 1000, Limits: 4000}: {pod("early", "n"), node("n", nil), pod("p", "n"), pod("p", "n")},
-		// n is overcommitted, m is free.
-		{Allocatable: 6000, Free: 3000, Limits: 8000}: {
-			node("n", nil), node("m", nil), pod("a", "n"), pod("b", "n"), pod("c", "n"), pod("d", "n"),
-		},
-	} {
-		if got := newFakeObserver(objects...).state(nil, nil); got.LoadKnown || got.Sums[resources.CPU] != want {
-			t.Errorf("%+v, want %+v", got, want)
-		}
-	}
-}
-
 // TestSumsMatchRecount checks the sums against a recount with big integers, which is limited per node as int64.
 func TestSumsMatchRecount(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -72,9 +72,7 @@ func testEveryWriteFails(t *testing.T, ocmCRDs bool) {
 		return h
 	}
 	h := start(t)
-	if _, err := h.reconcile("p"); err != nil {
-		t.Fatal(err)
-	}
+	h.reconciled("p")
 	writes, wanted := h.writes, h.chosen("p")
 	if !slices.Contains(writes, "create p-decision-4") || !slices.Contains(writes, "delete p-decision-3") ||
 		!slices.Equal(wanted, names[:240]) {
@@ -263,9 +261,7 @@ func TestDeletionNeedsConfirmation(t *testing.T) {
 func TestDeletedDecisionsDoNotCount(t *testing.T) {
 	const spec = "{numberOfClusters: 1, prioritizerPolicy: {mode: Exact, configurations: [{scoreCoordinate: {builtIn: Balance}, weight: 1}]}}"
 	h := newHub(t, AdoptAll, append(fleetOf("a", "b"), decisionOf("other", "other-decision-1", "b"))...)
-	if _, err := h.reconcile("other"); err != nil {
-		t.Fatal(err)
-	}
+	h.reconciled("other")
 	h.c.state.SetUnmanaged(keyOf("third"), []string{"a"})
 	must.Succeed(t, h.client.Create(t.Context(), newPlacement(t, "p", spec)))
 	if h.settled("p"); !slices.Equal(h.chosen("p"), []string{"b"}) {
@@ -313,9 +309,7 @@ func TestDecisionsWithoutPlacement(t *testing.T) {
 	decision.OwnerReferences = nil
 	const spec = "{numberOfClusters: 1, prioritizerPolicy: {mode: Exact, configurations: [{scoreCoordinate: {builtIn: Balance}, weight: 1}]}}"
 	h := newHub(t, AdoptAll, fleetOf("a", "b")...)
-	if _, err := h.reconcile("p"); err != nil { // loads the objects
-		t.Fatal(err)
-	}
+	h.reconciled("p")
 	h.c.state.SetUnmanaged(keyOf("third"), []string{"a"})
 	must.Succeed(t, h.client.Create(t.Context(), newPlacement(t, "p", spec)))
 	h.settled("p")
@@ -347,9 +341,7 @@ func TestScoreRateLimit(t *testing.T) {
 		h.change(object, func() {
 			object.Status.Allocatable, object.Status.Capacity = amount(cpu), amount("10")
 		})
-		if _, err := h.c.read(t.Context(), managed(name)); err != nil {
-			t.Fatal(err)
-		}
+		h.observe(name)
 	}
 	size("a", "8")
 	h.now = h.now.Add(30 * time.Second)
@@ -366,8 +358,8 @@ func TestScoreRateLimit(t *testing.T) {
 	}
 	size("a", "6")
 	must.Succeed(t, h.client.Delete(t.Context(), managed("b")))
-	if keys, err := h.c.read(t.Context(), managed("b")); err != nil || len(keys) != 1 {
-		t.Fatal(keys, err)
+	if keys := h.observe("b"); len(keys) != 1 {
+		t.Fatal(keys)
 	}
 	// The clusters are written at once, the number in the status a second after its last write.
 	if result, err := h.reconcile("p"); err != nil || len(h.writes) != 1 || !slices.Equal(h.chosen("p"), []string{"a"}) ||
@@ -386,30 +378,6 @@ func TestScoreRateLimit(t *testing.T) {
 	}
 	if status, _ := h.status("p", satisfied); !status.LastScoreUpdateTime.Time.Equal(h.now) {
 		t.Errorf("lastScoreUpdateTime %s, want %s", status.LastScoreUpdateTime, h.now)
-	}
-}
-
-// The decision changes when a toleration expires: 100 s after the taint was added, which is
-// in 40 s.
-func TestTolerationExpires(t *testing.T) {
-	h := newHub(
-		t, AdoptAll,
-		append(
-			fleetOf("a", "b"), newPlacement(t, "p", withoutScores+`tolerations: [{key: k, operator: Exists, tolerationSeconds: 100}]`),
-		)...,
-	)
-	object := managed("a")
-	h.change(object, func() {
-		object.Spec.Taints = []clusterv1.Taint{
-			{Key: "k", Effect: clusterv1.TaintEffectNoSelect, TimeAdded: metav1.NewTime(h.now.Add(-time.Minute))},
-		}
-	})
-	if result := h.settled("p"); result.RequeueAfter != 40*time.Second || len(h.chosen("p")) != 2 {
-		t.Errorf("%v, %v", result, h.chosen("p"))
-	}
-	h.now = h.now.Add(40 * time.Second)
-	if result := h.settled("p"); result.RequeueAfter != maxRequeue || !slices.Equal(h.chosen("p"), []string{"b"}) {
-		t.Errorf("%v, %v", result, h.chosen("p"))
 	}
 }
 

@@ -31,9 +31,7 @@ func testFirstDecision(t *testing.T, ocmCRDs bool, writes ...string) {
 	h := newHub(t, AdoptAll, append(fleetOf("a", "b", "c"), newPlacement(t, "p", canaries))...)
 	h.ocmCRDs = ocmCRDs
 	h.relabel("b", "canary", "1")
-	if _, err := h.reconcile("p"); err != nil {
-		t.Fatal(err)
-	}
+	h.reconciled("p")
 	if diff := cmp.Diff(writes, h.writes); diff != "" {
 		t.Error(diff)
 	}
@@ -71,9 +69,7 @@ func TestFirstDecisionWithoutClusters(t *testing.T) {
 	for _, ocmCRDs := range []bool{false, true} {
 		h := newHub(t, AdoptAll, append(fleetOf("a"), newPlacement(t, "p", "numberOfClusters: 0"))...)
 		h.ocmCRDs = ocmCRDs
-		if _, err := h.reconcile("p"); err != nil {
-			t.Fatal(err)
-		}
+		h.reconciled("p")
 		if diff := cmp.Diff([]string{"create p-decision-1", "status p"}, h.writes); diff != "" {
 			t.Error(diff)
 		}
@@ -134,9 +130,7 @@ func TestHubDropsInitialStatus(t *testing.T) {
 	h := newHub(t, AdoptAll, append(fleetOf("a"), newPlacement(t, "p", withoutScores), newPlacement(t, "q", withoutScores))...)
 	h.dropInitialStatus = true
 	for _, name := range []string{"p", "q"} {
-		if _, err := h.reconcile(name); err != nil {
-			t.Fatal(err)
-		}
+		h.reconciled(name)
 		if diff := cmp.Diff([]string{"create " + name + "-decision-1", "update " + name + "-decision-1", "status " + name},
 			h.writes); diff != "" {
 			t.Error(diff)

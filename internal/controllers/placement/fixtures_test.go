@@ -203,12 +203,27 @@ func (h *hub) reconcile(name string) (reconcile.Result, error) {
 	return h.c.Reconcile(h.Context(), reconcile.Request{NamespacedName: keyOf(name)})
 }
 
+// reconciled reconciles a placement and returns the result.
+func (h *hub) reconciled(name string) reconcile.Result {
+	h.Helper()
+	result, err := h.reconcile(name)
+	must.Succeed(h, err)
+	return result
+}
+
+// observe passes a change of a cluster to the controller, and returns the affected placements.
+func (h *hub) observe(cluster string) []types.NamespacedName {
+	h.Helper()
+	keys, err := h.c.read(h.Context(), managed(cluster))
+	must.Succeed(h, err)
+	return keys
+}
+
 // settled reconciles a placement until nothing is written, and returns the last result.
 func (h *hub) settled(name string) reconcile.Result {
 	h.Helper()
 	for range 10 {
-		result, err := h.reconcile(name)
-		must.Succeed(h, err)
+		result := h.reconciled(name)
 		if len(h.writes) == 0 {
 			return result
 		}
@@ -282,9 +297,7 @@ func (h *hub) relabel(name, key, value string) {
 	h.Helper()
 	object := managed(name)
 	h.change(object, func() { object.Labels = map[string]string{key: value} })
-	if _, err := h.c.read(h.Context(), managed(name)); err != nil {
-		h.Fatal(err)
-	}
+	h.observe(name)
 }
 
 func managed(name string) *fleet.ManagedCluster {

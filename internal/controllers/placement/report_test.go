@@ -36,22 +36,6 @@ func TestNewPlacementIsMisconfigured(t *testing.T) {
 	}
 }
 
-// After the groups have changed, PlacementDecisions are numbered from 1 upward again.
-func TestNumbersAreReused(t *testing.T) {
-	h := newHub(t, AdoptAll, append(fleetOf("a", "b", "c"), newPlacement(t, "p", canaries))...)
-	h.relabel("b", "canary", "1")
-	h.settled("p")
-	h.relabel("b", "canary", "0")
-	h.settled("p")
-	if got := h.slices("p"); !slices.Equal(got, []string{"p-decision-1 0: a b c"}) {
-		t.Errorf("%v", got)
-	}
-	status, _ := h.status("p", satisfied)
-	if len(status.DecisionGroups) != 1 || !slices.Equal(status.DecisionGroups[0].Decisions, []string{"p-decision-1"}) {
-		t.Errorf("%+v", status.DecisionGroups)
-	}
-}
-
 // overwrite writes a status as another client would.
 func (h *hub) overwrite(name string, modify func(*clusterv1beta1.PlacementStatus)) {
 	h.Helper()
@@ -146,12 +130,8 @@ func TestStatusWhileClustersArrive(t *testing.T) {
 		h.now = h.now.Add(100 * time.Millisecond)
 		name := fmt.Sprintf("c%02d", i+1)
 		must.Succeed(t, h.client.Create(t.Context(), managed(name)))
-		if _, err := h.c.read(t.Context(), managed(name)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := h.reconcile("p"); err != nil {
-			t.Fatal(err)
-		}
+		h.observe(name)
+		h.reconciled("p")
 		if slices.Contains(h.writes, "status p") {
 			statusWrites++
 		}
@@ -168,9 +148,7 @@ func TestLastScoreUpdateTime(t *testing.T) {
 	h.now = h.now.Add(500 * time.Millisecond)
 	h.settled("p")
 	must.Succeed(t, h.client.Create(t.Context(), managed("b")))
-	if _, err := h.c.read(t.Context(), managed("b")); err != nil {
-		t.Fatal(err)
-	}
+	h.observe("b")
 	h.now = h.now.Add(700 * time.Millisecond)
 	want := h.now.Truncate(time.Second)
 	for range 3 {
@@ -232,9 +210,7 @@ func TestEvents(t *testing.T) {
 	h.relabel("a", "zone", "1")
 	expect("irrelevant change")
 	must.Succeed(t, h.client.Delete(t.Context(), managed("b")))
-	if _, err := h.c.read(t.Context(), managed("b")); err != nil {
-		t.Fatal(err)
-	}
+	h.observe("b")
 	expect("other clusters", "Normal DecisionUpdate p-decision-1: selected 2 clusters (was 2); added c; removed b",
 		"Normal ScoreUpdate a:200 c:200")
 	h.respecify("p", `prioritizerPolicy: {configurations: [{name: Steady}, {name: Steady}]}`)
@@ -254,9 +230,7 @@ func TestManyScores(t *testing.T) {
 		names = append(names, fmt.Sprintf("cluster-%03d", i))
 	}
 	h := newHub(t, AdoptAll, append(fleetOf(names...), newPlacement(t, "p", `{}`))...)
-	if _, err := h.reconcile("p"); err != nil {
-		t.Fatal(err)
-	}
+	h.reconciled("p")
 	for len(h.events.Events) > 0 {
 		if text := <-h.events.Events; len(text) > 1024 || strings.Contains(text, "ScoreUpdate") && !strings.HasSuffix(text, "...") {
 			t.Errorf("%d bytes: %s", len(text), text)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -24,7 +23,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/slack"
-	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // testNamespace is the namespace of the controller, podNamespace the namespace of placeholder pods.
@@ -98,41 +96,5 @@ func TestDeletionIsConfirmed(t *testing.T) {
 				t.Errorf("remaining objects: %v", objects)
 			}
 		})
-	}
-}
-
-// TestFaultsAndInvalidPolicies checks that a failing request is retried and does not change the status, and
-// that an invalid policy does.
-func TestFaultsAndInvalidPolicies(t *testing.T) {
-	unavailable := true
-	faults := interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList,
-		options ...client.ListOption,
-	) error {
-		if _, pods := list.(*v1.PodList); pods && unavailable {
-			return errors.New("connection refused")
-		}
-		return c.List(ctx, list, options...)
-	}}
-	good := &v1alpha1.ResourceSlack{ObjectMeta: metav1.ObjectMeta{Name: "good"}, Spec: v1alpha1.ResourceSlackSpec{MinRate: "10%"}}
-	bad := &v1alpha1.ResourceSlack{ObjectMeta: metav1.ObjectMeta{Name: "bad"}, Spec: v1alpha1.ResourceSlackSpec{MinRate: "-10%"}}
-	c := controllerOf(t, faults, good, bad)
-	reconcileNamed := func(name string) (*v1alpha1.ResourceSlack, error) {
-		t.Helper()
-		key := client.ObjectKey{Name: name}
-		_, err := c.Reconcile(t.Context(), reconcile.Request{NamespacedName: key})
-		policy := &v1alpha1.ResourceSlack{}
-		must.Succeed(t, c.client.Get(t.Context(), key, policy))
-		return policy, err
-	}
-	if policy, err := reconcileNamed("good"); err == nil || !strings.Contains(err.Error(), "connection refused") ||
-		len(policy.Status.Conditions) > 0 {
-		t.Errorf("error %v, conditions %v", err, policy.Status.Conditions)
-	}
-	unavailable = false
-	for name, want := range map[string]string{"good": reasonPoolEmpty, "bad": reasonInvalid} {
-		policy, err := reconcileNamed(name)
-		if err != nil || len(policy.Status.Conditions) == 0 || policy.Status.Conditions[0].Reason != want {
-			t.Errorf("%s: error %v, conditions %v, want %s", name, err, policy.Status.Conditions, want)
-		}
 	}
 }
