@@ -285,10 +285,15 @@ func rights(t *testing.T, h *testcluster.Hub, member *testcluster.Cluster, flags
 	agent.Stop(t)
 }
 
-// TestAgentBadInput checks that invalid flags are reported in one line that names the flag, with exit
-// code 2.
-func TestAgentBadInput(t *testing.T) {
+// TestControllerFlags checks that invalid flags are reported in one line that names the flag, with exit code 2.
+func TestControllerFlags(t *testing.T) {
 	t.Parallel()
+	stdout, stderr, code := program.Run(t, program.Path(t, "plimsoll-controller"), "--help")
+	for _, want := range []string{"--controllers", "--adopt", "annotated", "--leader-elect", "placement: select managed clusters"} {
+		if code != 0 || !strings.Contains(stdout+stderr, want) {
+			t.Errorf("--help, exit code %d, lacks %q:\n%s%s", code, want, stdout, stderr)
+		}
+	}
 	good, empty := testcluster.WriteFile(t,
 		"apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c}}]\nclusters: [{name: c, "+
 			"cluster: {server: 'https://127.0.0.1:1'}}]\n"), testcluster.WriteFile(t, "")
@@ -296,6 +301,11 @@ func TestAgentBadInput(t *testing.T) {
 		return append([]string{"--agent", "--cluster-name=a", "--kubeconfig=" + good, "--hub-kubeconfig=" + good}, more...)
 	}
 	for want, args := range map[string][]string{
+		`--adopt: invalid value "some": must be annotated or all`:           {"--adopt=some"},
+		`--controllers: invalid value "placements": must be slack or`:       {"--controllers=placements"},
+		"unknown flag: --adpot; did you mean --adopt?":                      {"--adpot=all"},
+		`unexpected argument "placement": plimsoll-controller has flags`:    {"placement"},
+		"--kubeconfig: stat /nowhere: no such file or directory":            {"--kubeconfig=/nowhere"},
 		"--cluster-name: required":                                          {"--agent"},
 		`--cluster-name: invalid value "A_b"`:                               all("--cluster-name=A_b"),
 		"--hub-kubeconfig: required":                                        {"--agent", "--cluster-name=a"},

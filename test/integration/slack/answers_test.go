@@ -8,7 +8,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -40,42 +39,15 @@ func answer(t *testing.T, c *testcluster.Cluster, name string, replicas int64, c
 	must.Succeed(t, c.Client.Status().Patch(t.Context(), buffer, client.RawPatch(types.MergePatchType, patch)))
 }
 
-// copyOfTemplate returns the copy that Cluster Autoscaler made of the template of a deleted buffer.
-func copyOfTemplate(buffer string) *v1.PodTemplate {
-	return &v1.PodTemplate{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: testcluster.SystemNamespace, Name: "capacitybuffer-" + buffer + "-pod-template",
-			OwnerReferences: []metav1.OwnerReference{
-				{
-					APIVersion: slack.CapacityBufferVersion.String(),
-					Kind:       "CapacityBuffer",
-					Name:       buffer,
-					UID:        "deleted",
-					Controller: new(true),
-				},
-			},
-		},
-		Template: v1.PodTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "copy"}},
-			Spec:       v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "i"}}},
-		},
-	}
-}
-
 // TestSlackAnswers checks that the conditions of a policy follow the answers of an autoscaler in its buffers,
 // and that plimsoll slack status and plimsoll doctor show the words of the autoscaler.
 func TestSlackAnswers(t *testing.T) {
 	c := testcluster.Start(t, testcluster.BuffersCRD(t))
 	c.Create(t, testcluster.ReadyNode("node", "16", "64Gi", nil))
 	c.Create(t, testcluster.RunningPod("pod", "node", "2", "4Gi"))
-	copied := copyOfTemplate("general-head")
-	c.Create(t, copied)
 	c.Create(t, testcluster.PolicyOf("general", "10%", nil))
 	controller := c.StartController(t)
 	c.AwaitBuffers(t, controller, map[string]string{"general-head": "1 x 2 4Gi"})
-	if err := c.Client.Get(t.Context(), client.ObjectKeyFromObject(copied), &v1.PodTemplate{}); !apierrors.IsNotFound(err) {
-		t.Errorf("reading the copy of the template of a deleted buffer: error %v, want that it is not found", err)
-	}
 	c.AwaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Held")
 	awaitSoon := func(condition, reason string) *metav1.Condition {
 		t.Helper()

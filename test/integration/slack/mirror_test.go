@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -58,43 +57,6 @@ func TestSlackMirrors(t *testing.T) {
 		scaled := testcluster.Mirrored("web", "20%", 21)
 		must.Succeed(t, c.Client.Update(t.Context(), scaled))
 		c.AwaitBuffers(t, controller, map[string]string{name: "5 x 2 1Gi"})
-	})
-	t.Run("an invalid annotation is reported and does not affect the others", func(t *testing.T) {
-		c.Create(t, testcluster.Mirrored("typo", "twenty", 1))
-		got := c.AwaitCondition(t, controller, "general", v1alpha1.ConditionMirrorsFeasible, "NotFeasible")
-		if !strings.Contains(fmt.Sprint(got.Status.Conditions),
-			`Deployment default/typo: annotation plimsoll.dev/slack: invalid value "twenty"`) {
-			t.Errorf("conditions %v", got.Status.Conditions)
-		}
-		c.AwaitBuffers(t, controller, map[string]string{name: "5 x 2 1Gi"})
-		if out, exitCode := status(); exitCode != 0 || !strings.Contains(out, "twenty") {
-			t.Errorf("exit code %d\n%s", exitCode, out)
-		}
-		must.Succeed(t, c.Client.Delete(t.Context(), testcluster.Mirrored("typo", "", 1)))
-		c.AwaitCondition(t, controller, "general", v1alpha1.ConditionMirrorsFeasible, "Planned")
-	})
-	t.Run("an unmanaged object with the name of a placeholder object", func(t *testing.T) {
-		c.Create(t, &v1.PodTemplate{
-			ObjectMeta: metav1.ObjectMeta{Name: "general-head", Namespace: testcluster.SystemNamespace},
-			Template:   template.Template,
-		})
-		c.Create(t, testcluster.RunningPod("pod", "node", "1", "1Gi"))
-		got := c.AwaitCondition(t, controller, "general", v1alpha1.ConditionReady, "NameTaken")
-		if !strings.Contains(fmt.Sprint(got.Status.Conditions),
-			"PodTemplate plimsoll-system/general-head exists, is not managed by Plimsoll") {
-			t.Errorf("conditions %v", got.Status.Conditions)
-		}
-		var unmanaged v1.PodTemplate
-		if err := c.Client.Get(
-			t.Context(), client.ObjectKey{Namespace: testcluster.SystemNamespace, Name: "general-head"}, &unmanaged,
-		); err != nil ||
-			unmanaged.Labels[slack.PlaceholderLabel] != "" {
-			t.Errorf("%v, labels %v", err, unmanaged.Labels)
-		}
-		for _, object := range []client.Object{&unmanaged, testcluster.RunningPod("pod", "", "1", "1")} {
-			must.Succeed(t, c.Client.Delete(t.Context(), object, client.GracePeriodSeconds(0)))
-		}
-		c.AwaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Held")
 	})
 	t.Run("the annotation is removed", func(t *testing.T) {
 		unannotated := testcluster.Mirrored("web", "", 10)

@@ -22,110 +22,35 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
 
-// scheduled returns a policy with a schedule.
-func scheduled(s v1alpha1.Schedule) *v1alpha1.ResourceSlack {
-	return testcluster.PolicyOf("a", "10%", func(spec *v1alpha1.ResourceSlackSpec) { spec.Schedules = []v1alpha1.Schedule{s} })
-}
-
-// withDevices returns a policy of a pool with devices.
-func withDevices(devices ...string) *v1alpha1.ResourceSlack {
-	return testcluster.PolicyOf("a", "10%", func(spec *v1alpha1.ResourceSlackSpec) { spec.Pool.Devices = devices })
-}
-
 // TestResourceSlackValidation checks that the API server rejects invalid policies with a message that names
-// the field, and sets defaults.
+// the field, and sets defaults: one policy for each kind of rule. TestBadPolicies of package slack has all rules of the CRD.
 func TestResourceSlackValidation(t *testing.T) {
 	c := testcluster.Start(t)
-	for name, tc := range map[string]struct {
-		policy *v1alpha1.ResourceSlack
-		want   string
-	}{
-		"negative":     {testcluster.PolicyOf("a", "-5%", nil), "spec.minRate"},
-		"not a number": {testcluster.PolicyOf("a", "NaN", nil), "spec.minRate"},
-		"percentage without %": {
-			testcluster.PolicyOf("a", "10", nil), `spec.minRate: Invalid value: must be a percentage such as 10%, or a fraction of at most 1`,
-		},
-		"fraction above 1":   {testcluster.PolicyOf("a", "1.5", nil), "spec.minRate: Invalid value"},
-		"a millionth of 1 %": {testcluster.PolicyOf("a", "0.000001%", nil), "spec.minRate: Invalid value"},
-		"high rate":          {testcluster.PolicyOf("a", "200.1%", nil), "minRate must be at most 200%: set a minimum for more"},
-		"100% of allocatable": {
-			testcluster.PolicyOf("a", "100%", func(s *v1alpha1.ResourceSlackSpec) { s.Base = v1alpha1.BaseAllocatable }),
-			"minRate must be less than 100% if base is Allocatable",
-		},
-		"1.0 of allocatable": {
-			testcluster.PolicyOf("a", "1.0", func(s *v1alpha1.ResourceSlackSpec) { s.Base = v1alpha1.BaseAllocatable }),
-			"minRate must be less than 100% if base is Allocatable",
-		},
-		"granularity": {testcluster.PolicyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) { s.Granularity = new(int32(0)) }), "spec.granularity"},
-		"maximum": {
-			testcluster.PolicyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) { s.MaxPlaceholders = new(int32(0)) }),
-			"spec.maxPlaceholders",
-		},
-		"base": {
-			testcluster.PolicyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) { s.Base = "Used" }),
-			`supported values: "Requested", "Allocatable"`,
-		},
-		"floor of 0": {
-			testcluster.PolicyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) { s.Minimum = testcluster.AmountOf("0", "", 0) }),
-			"spec.minimum.cpu: Invalid value: must be a quantity of more than 0",
-		},
-		"floor above ceiling": {
-			testcluster.PolicyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) {
+	schedule := v1alpha1.Schedule{From: "07:00", To: "07:00", MinRate: "1%"}
+	for want, policy := range map[string]*v1alpha1.ResourceSlack{
+		`spec.minRate: Invalid value: must be a percentage such as 10%, or a fraction of at most 1`: testcluster.PolicyOf("a", "10", nil),
+		"minRate must be less than 100% if base is Allocatable": testcluster.PolicyOf("a", "1.0", func(s *v1alpha1.ResourceSlackSpec) {
+			s.Base = v1alpha1.BaseAllocatable
+		}),
+		`supported values: "Requested", "Allocatable"`: testcluster.PolicyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) { s.Base = "Used" }),
+		"spec.minimum.cpu: Invalid value: minimum.cpu must be at most maximum.cpu": testcluster.PolicyOf("a", "10%",
+			func(s *v1alpha1.ResourceSlackSpec) {
 				s.Minimum, s.Maximum = testcluster.AmountOf("10", "1025Mi", 3), testcluster.AmountOf("9500m", "1Gi", 2)
 			}),
-			"spec.minimum.cpu: Invalid value: minimum.cpu must be at most maximum.cpu",
-		},
-		"floor above ceiling, memory": {
-			testcluster.PolicyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) {
-				s.Minimum, s.Maximum = testcluster.AmountOf("", "1025Mi", 0), testcluster.AmountOf("", "1Gi", 0)
-			}),
-			"spec.minimum.memory: Invalid value: minimum.memory must be at most maximum.memory",
-		},
-		"floor of a schedule above the ceiling": {
-			testcluster.PolicyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) {
+		"spec.schedules: Invalid value: minimum.placeholders must be at most maximum.placeholders": testcluster.PolicyOf("a", "10%",
+			func(s *v1alpha1.ResourceSlackSpec) {
 				s.Schedules = []v1alpha1.Schedule{{From: "07:00", To: "19:00", Minimum: testcluster.AmountOf("", "", 3)}}
 				s.Maximum = testcluster.AmountOf("", "", 2)
 			}),
-			"spec.schedules: Invalid value: minimum.placeholders must be at most maximum.placeholders",
-		},
-		"schedule that never applies": {
-			scheduled(v1alpha1.Schedule{From: "07:00", To: "07:00", MinRate: "1%"}),
-			"spec.schedules[0].to: Invalid value: must differ from from: the schedule never applies",
-		},
-		"days of a schedule":      {scheduled(v1alpha1.Schedule{Days: "Monday", From: "07:00", To: "08:00", MinRate: "1%"}), "spec.schedules[0].days"},
-		"time of a schedule":      {scheduled(v1alpha1.Schedule{From: "7:00", To: "08:00", MinRate: "1%"}), "spec.schedules[0].from"},
-		"schedule without effect": {scheduled(v1alpha1.Schedule{From: "07:00", To: "08:00"}), "minRate or minimum must be set"},
-		"rate of a schedule":      {scheduled(v1alpha1.Schedule{From: "07:00", To: "08:00", MinRate: "10"}), "spec.schedules[0].minRate"},
-		"high rate of a schedule": {
-			scheduled(v1alpha1.Schedule{From: "07:00", To: "08:00", MinRate: "201%"}),
-			"spec.schedules: Invalid value: minRate must be at most 200%: set a minimum for more",
-		},
-		"lead time": {scheduled(v1alpha1.Schedule{From: "07:00", To: "08:00", MinRate: "1%", LeadSeconds: new(int32(3601))}), "leadSeconds"},
-		"shape without memory": {
-			testcluster.PolicyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) { s.Pool.NodeShape = testcluster.AmountOf("4", "", 0) }),
-			"spec.pool.nodeShape: Invalid value: must have cpu and memory, and nothing else",
-		},
-		"native resource as a device": {
-			withDevices("nvidia.com/gpu", "memory"), "spec.pool.devices[1]: Invalid value: must be the name of an extended resource such as",
-		},
-		"device of Kubernetes": {withDevices("requests.nvidia.com/gpu"), "must be the name of an extended resource such as nvidia.com/gpu"},
-		"devices twice":        {withDevices("a.com/b", "a.com/b"), `spec.pool.devices[1]: Duplicate value: "a.com/b"`},
-		"too many devices":     {withDevices(strings.Fields("a.b/1 a.b/2 a.b/3 a.b/4 a.b/5 a.b/6 a.b/7 a.b/8 a.b/9")...), "spec.pool.devices: Too many: 9"},
-		"devices of allocatable": {
-			testcluster.PolicyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) {
-				s.Base, s.Pool.Devices = v1alpha1.BaseAllocatable, []string{"nvidia.com/gpu"}
-			}),
-			"spec.base: Invalid value: must be Requested if pool.devices is set",
-		},
-		"name": {testcluster.PolicyOf(strings.Repeat("a", 51), "10%", nil), "metadata.name must have at most 50 characters"},
-		"backend": {
-			testcluster.PolicyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) { s.Backend = "Unknown" }),
-			`supported values: "CapacityBuffer", "Deployment"`,
-		},
+		"spec.schedules[0].to: Invalid value: must differ from from: the schedule never applies": testcluster.PolicyOf("a", "10%",
+			func(s *v1alpha1.ResourceSlackSpec) { s.Schedules = []v1alpha1.Schedule{schedule} }),
+		`spec.pool.devices[1]: Duplicate value: "a.com/b"`: testcluster.PolicyOf("a", "10%",
+			func(s *v1alpha1.ResourceSlackSpec) { s.Pool.Devices = []string{"a.com/b", "a.com/b"} }),
+		"metadata.name must have at most 50 characters": testcluster.PolicyOf(strings.Repeat("a", 51), "10%", nil),
 	} {
-		if err := c.Client.Create(t.Context(), tc.policy); !apierrors.IsInvalid(err) ||
-			!strings.Contains(testcluster.WithoutValue(err.Error()), tc.want) {
-			t.Errorf("%s: %v, want %s", name, err, tc.want)
+		if err := c.Client.Create(t.Context(), policy); !apierrors.IsInvalid(err) ||
+			!strings.Contains(testcluster.WithoutValue(err.Error()), want) {
+			t.Errorf("%v, want %s", err, want)
 		}
 	}
 	// The API server computes with all digits of a quantity, which does not end with this exponent.
@@ -154,12 +79,6 @@ func TestResourceSlackValidation(t *testing.T) {
 			t.Errorf("%v: %v, want %s", rate, err, want)
 		}
 	}
-	devices := withDevices("nvidia.com/gpu", "example.com/nic")
-	devices.Name = "devices"
-	c.Create(t, devices)
-	for i, rate := range []string{"0", "0%", "0.5", "1", "200%", "200.0%", "0100%", "99.9999%"} {
-		c.Create(t, testcluster.PolicyOf(fmt.Sprint("rate-", i), rate, nil))
-	}
 	c.Create(t, testcluster.PolicyOf("schedules", "10%", func(s *v1alpha1.ResourceSlackSpec) {
 		s.Minimum, s.Maximum = testcluster.AmountOf("2", "1Gi", 1), testcluster.AmountOf("8", "64Gi", 10)
 		for range 16 {
@@ -173,7 +92,7 @@ func TestResourceSlackValidation(t *testing.T) {
 				LeadSeconds: new(int32(3600)),
 			})
 		}
-		s.Pool.NodeShape = testcluster.AmountOf("16", "64Gi", 0)
+		s.Pool.NodeShape, s.Pool.Devices = testcluster.AmountOf("16", "64Gi", 0), []string{"nvidia.com/gpu", "example.com/nic"}
 	}))
 	policy := testcluster.PolicyOf("valid", "200%", nil)
 	c.Create(t, policy)
@@ -258,12 +177,6 @@ plimsoll_slack_resource{amount="target",policy="general",resource="memory"} 8.58
 		if after := versions(); after != before {
 			t.Errorf("versions after the restart %s, before %s", after, before)
 		}
-	})
-	t.Run("another policy on the same nodes", func(t *testing.T) {
-		c.Create(t, testcluster.PolicyOf("everything", "5%", nil))
-		c.AwaitCondition(t, controller, "everything", v1alpha1.ConditionReady, "PoolsOverlap")
-		must.Succeed(t, c.Client.Delete(t.Context(), testcluster.PolicyOf("everything", "", nil)))
-		c.AwaitBuffers(t, controller, map[string]string{"general-head": "1 x 1 2Gi", "general-rate": "5 x 1 2Gi"})
 	})
 	t.Run("the definition of buffers is deleted for a while", func(t *testing.T) {
 		definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "capacitybuffers.autoscaling.x-k8s.io"}}

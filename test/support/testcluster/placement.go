@@ -121,11 +121,8 @@ func (c *Cluster) Patch(t *testing.T, object client.Object, change map[string]an
 	must.Succeed(t, err)
 }
 
-// moment is the clusters that a placement selects from a point in time on.
-type moment struct {
-	at       time.Time
-	Clusters []string
-}
+// moment is the clusters that a placement selects after a change.
+type moment struct{ Clusters []string }
 
 // History returns the selected clusters of a placement after each recorded change of its
 // PlacementDecisions, without changes that select the same clusters.
@@ -134,7 +131,7 @@ func (r *ChangeRecorder) History(t *testing.T, placement string) (history []mome
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
 	existing := map[string][]string{}
-	for i, event := range r.Events {
+	for _, event := range r.Events {
 		object, ok := event.Object.(*unstructured.Unstructured)
 		if !ok {
 			t.Fatal(event)
@@ -150,25 +147,10 @@ func (r *ChangeRecorder) History(t *testing.T, placement string) (history []mome
 		}
 		now := slices.Sorted(maps.Keys(setOf(existing)))
 		if len(history) == 0 && len(now) > 0 || len(history) > 0 && !slices.Equal(now, history[len(history)-1].Clusters) {
-			history = append(history, moment{r.Times[i], now})
+			history = append(history, moment{now})
 		}
 	}
 	return history
-}
-
-// Since waits until a placement selects the given clusters, and returns the time from which
-// it has selected them.
-func (r *ChangeRecorder) Since(t *testing.T, placement string, clusters ...string) (at time.Time) {
-	t.Helper()
-	eventually.True(t, fmt.Sprintf("%s has not selected %v", placement, clusters), nil, func(context.Context) (bool, error) {
-		history := r.History(t, placement)
-		if len(history) == 0 || !slices.Equal(history[len(history)-1].Clusters, clusters) {
-			return false, nil
-		}
-		at = history[len(history)-1].at
-		return true, nil
-	})
-	return at
 }
 
 func setOf(lists map[string][]string) map[string]bool {
