@@ -158,11 +158,12 @@ func TestObserveNode(t *testing.T) {
 		"all taints tolerated": {
 			anything, []change{taint("gpu", "", noSchedule), taint("dedicated", "db", noExecute)}, true, true,
 		},
-		"cordoned":                         {web, []change{cordoned}, true, false},
-		"deleting":                         {web, []change{deleting}, true, false},
-		"not ready for 59 s":               {web, []change{readySince(v1.ConditionFalse, 59*time.Second)}, true, true},
-		"not ready for a minute":           {web, []change{readySince(v1.ConditionFalse, time.Minute)}, true, false},
-		"not ready in half a minute":       {web, []change{readySince(v1.ConditionFalse, -30*time.Second)}, true, true}, // the clock was set back
+		"cordoned":               {web, []change{cordoned}, true, false},
+		"deleting":               {web, []change{deleting}, true, false},
+		"not ready for 59 s":     {web, []change{readySince(v1.ConditionFalse, 59*time.Second)}, true, true},
+		"not ready for a minute": {web, []change{readySince(v1.ConditionFalse, time.Minute)}, true, false},
+		// The clock was set back.
+		"not ready in half a minute":       {web, []change{readySince(v1.ConditionFalse, -30*time.Second)}, true, true},
 		"not ready in an hour":             {web, []change{readySince(v1.ConditionUnknown, -time.Hour)}, true, false},
 		"cordoned, not ready for a second": {web, []change{cordoned, readySince(v1.ConditionFalse, time.Second)}, true, false},
 		"no conditions, as in a manifest":  {web, []change{conditions()}, true, true},

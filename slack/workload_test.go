@@ -158,7 +158,9 @@ func TestGoverningPolicy(t *testing.T) {
 	}
 	// A policy that selects the namespace is preferred to one that does not, independent of node selectors.
 	none := newPolicy("0", func(s *v1alpha1.ResourceSlackSpec) { s.Mirrors.NamespaceSelector = nil })
-	for want, policies := range map[int][]*v1alpha1.ResourceSlack{0: {none, none}, 1: {none, policies[1]}, 2: {none, policies[1], policies[2]}} {
+	for want, policies := range map[int][]*v1alpha1.ResourceSlack{
+		0: {none, none}, 1: {none, policies[1]}, 2: {none, policies[1], policies[2]},
+	} {
 		if got := GoverningPolicy(policies, withSelector(map[string]string{"pool": "web"})); got != want {
 			t.Errorf("%d policies: policy %d, want %d", len(policies), got, want)
 		}

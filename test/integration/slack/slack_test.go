@@ -32,7 +32,9 @@ func TestResourceSlackValidation(t *testing.T) {
 		"minRate must be less than 100% if base is Allocatable": testcluster.PolicyOf("a", "1.0", func(s *v1alpha1.ResourceSlackSpec) {
 			s.Base = v1alpha1.BaseAllocatable
 		}),
-		`supported values: "Requested", "Allocatable"`: testcluster.PolicyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) { s.Base = "Used" }),
+		`supported values: "Requested", "Allocatable"`: testcluster.PolicyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) {
+			s.Base = "Used"
+		}),
 		"spec.minimum.cpu: Invalid value: minimum.cpu must be at most maximum.cpu": testcluster.PolicyOf("a", "10%",
 			func(s *v1alpha1.ResourceSlackSpec) {
 				s.Minimum, s.Maximum = testcluster.AmountOf("10", "1025Mi", 3), testcluster.AmountOf("9500m", "1Gi", 2)
