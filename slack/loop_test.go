@@ -13,15 +13,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
-// newLoop returns the loop of a policy of 100% whose placeholders are at most a quarter of a node and not
-// larger than the biggest pod: n pods of (1, 4) on nodes of (4, 16) need n placeholders of (1, 4).
-func newLoop(t testing.TB, changes ...func(*v1alpha1.ResourceSlackSpec)) *Loop {
-	t.Helper()
-	loop, err := NewLoop(newPolicy("100%", append([]func(*v1alpha1.ResourceSlackSpec){uncovered, granularity(4)}, changes...)...), "slack")
-	must.Succeed(t, err)
-	return loop
-}
-
 // smallPod returns a pod of (1, 4) on a node.
 func smallPod(name, node string) *v1.Pod { return newPod(name, node, "1", "4Gi") }
 
@@ -55,7 +46,8 @@ func checkAssignments(t *testing.T, got []*v1.Pod, want ...string) {
 
 func TestEqualPlaceholdersHaveOneOwner(t *testing.T) {
 	nodes := nodesOf(2, "n", "4", "16Gi")
-	loop := newLoop(t, func(s *v1alpha1.ResourceSlackSpec) { s.CoverBiggestPod = nil })
+	loop, err := NewLoop(newPolicy("100%", granularity(4)), "slack")
+	must.Succeed(t, err)
 	// (2, 8) is the head; the rest of (2, 8) + 2 x (1, 4) is 2 x (1, 4).
 	got, _ := loop.Next(nodes, []*v1.Pod{newPod("a", "n0", "2", "8Gi"), smallPod("b", "n0"), smallPod("c", "n1")}, nil, noon)
 	checkAssignments(t, got, "web-head-0=", "web-rate-0=", "web-rate-1=")
