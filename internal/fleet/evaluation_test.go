@@ -114,6 +114,27 @@ func TestExpressionsAreMemoized(t *testing.T) {
 	}
 }
 
+// A changed or deleted score invalidates the memoized results.
+func TestExpressionsSeeScores(t *testing.T) {
+	s := hub("a", "b")
+	s.SetPlacement(newPlacement(t, "p", celPredicate("managedCluster.scores('usage').exists(s, s.value > 50)")))
+	for _, tc := range []struct {
+		change func()
+		want   string
+	}{
+		{func() {}, ""},
+		{func() { s.SetScores(scored("a", "usage", map[string]int32{"cpu": 60})) }, "a"},
+		{func() { s.SetScores(scored("b", "usage", map[string]int32{"cpu": 51})) }, "a b"},
+		{func() { s.SetScores(scored("a", "usage", map[string]int32{"cpu": 40})) }, "b"},
+		{func() { s.DeleteScores("b", "usage") }, ""},
+	} {
+		tc.change()
+		if got := clustersOf(decideNow(t, s, "p")); got != tc.want {
+			t.Errorf("chosen %q, want %q", got, tc.want)
+		}
+	}
+}
+
 // The number and the length of the expressions of a placement are bounded.
 func TestExpressionsAreBounded(t *testing.T) {
 	for name, tc := range map[string]struct {

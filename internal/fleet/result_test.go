@@ -95,7 +95,6 @@ func TestResults(t *testing.T) {
 			inZone1, func(s *State) { taint(s, "NoSelect", "a", "b") }, "", reasonNoneMatched,
 			"matching the predicates: 2, with tolerated taints: 0",
 		},
-		"one tainted": {inZone1, func(s *State) { taint(s, "NoSelect", "b") }, "a", reasonAllScheduled, "with tolerated taints: 1"},
 		"one tainted with NoSelectIfNew": {
 			inZone1, func(s *State) { taint(s, "NoSelectIfNew", "b") }, "a", reasonAllScheduled, "selected 1 cluster (",
 		},

@@ -189,7 +189,6 @@ func TestReconcile(t *testing.T) {
 
 // TestObserve checks the objects that a plan is computed from.
 func TestObserve(t *testing.T) {
-	const deployment = "Deployment"
 	for name, tc := range map[string]struct {
 		objects []client.Object
 		policy  *v1alpha1.ResourceSlack
@@ -233,11 +232,6 @@ func TestObserve(t *testing.T) {
 			newPolicy("web", "web"), nil,
 			[]string{"Accepted=Unknown NotAnswered", "Feasible=True Planned", "Provisioned=True Available", "Ready=False NameTaken"},
 			"PodTemplate plimsoll-system/web-head exists, is not managed by Plimsoll",
-		},
-		"deployments": {
-			webPool(), newPolicy("web", "web", func(s *v1alpha1.ResourceSlackSpec) { s.Backend = deployment }), nil,
-			[]string{"Feasible=True Planned", "Provisioned=True Available", "Ready=True Held"},
-			"2 placeholders",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -68,6 +68,8 @@ var expressions = map[string]bool{
 	`string(managedCluster.spec.leaseDurationSeconds) == "60"`:                                       true,
 	`[managedCluster.metadata.labels["zone"]] + ["x"] == ["1", "x"]`:                                 true,
 	`managedCluster.metadata.labels["zone"] in ["1", "2"]`:                                           true,
+	`["a", "b", "c"].filter(x, x != "b") + ["d"] == ["a", "c", "d"]`:                                 true,
+	`managedCluster.metadata.labels["zone"] in [managedCluster.metadata.name]`:                       false,
 	`sets.contains(["1", "2"], [managedCluster.metadata.labels["zone"]])`:                            true,
 	`managedCluster.metadata.labels["nope"] == "1" || managedCluster.metadata.labels["zone"] == "1"`: true,
 	// Optional values.

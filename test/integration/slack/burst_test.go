@@ -41,18 +41,6 @@ func TestSlackBurstPreemptsPlaceholders(t *testing.T) {
 	awaitPlaceholders(t, c, controller, 3, 0)
 	pods := c.RecordChanges(t, v1.SchemeGroupVersion.WithKind("Pod"))
 
-	defer func() {
-		if !t.Failed() {
-			return
-		}
-		var all v1.PodList
-		_ = c.Client.List(t.Context(), &all)
-		for _, pod := range all.Items {
-			t.Logf("%s on %q, nominated %q, %s, %s: %v", pod.Name, pod.Spec.NodeName, pod.Status.NominatedNodeName,
-				pod.Spec.Containers[0].Resources.Requests.Cpu(), pod.Status.Phase, pod.Status.Conditions)
-		}
-		t.Logf("changes of pods: %v", pods.Changes())
-	}()
 	start := time.Now()
 	c.Scale(t, watcher, "web", 8)
 	t.Logf("the 3 pods of the burst were running after %.2f s", time.Since(start).Seconds())
@@ -63,12 +51,9 @@ func TestSlackBurstPreemptsPlaceholders(t *testing.T) {
 		c.Create(t, testcluster.ReadyNode(fmt.Sprint("added-", i), "4", "16Gi", map[string]string{"pool": "general"}))
 	}
 	awaitPlaceholders(t, c, controller, 5, 0)
-	if list := placeholders(t.Context(), c, t); len(list) > 0 {
-		for _, pod := range list {
-			if *pod.Spec.Priority != -10 || *pod.Spec.PreemptionPolicy != v1.PreemptNever ||
-				pod.Spec.PriorityClassName != slack.PriorityClassName {
-				t.Errorf("%s: priority %d, preemption policy %s", pod.Name, *pod.Spec.Priority, *pod.Spec.PreemptionPolicy)
-			}
+	for _, pod := range placeholders(t.Context(), c, t) {
+		if *pod.Spec.Priority != -10 || *pod.Spec.PreemptionPolicy != v1.PreemptNever || pod.Spec.PriorityClassName != slack.PriorityClassName {
+			t.Errorf("%s: priority %d, preemption policy %s", pod.Name, *pod.Spec.Priority, *pod.Spec.PreemptionPolicy)
 		}
 	}
 	created, preempted := map[string]time.Time{}, 0
