@@ -5,20 +5,6 @@ import (
 	"testing"
 )
 
-// FuzzReadHub checks that reading a hub ends, with objects or with an error that has a message.
-func FuzzReadHub(f *testing.F) {
-	f.Add("apiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\nmetadata: {name: a}\n")
-	f.Add(`{"apiVersion":"v1","kind":"List","items":[{"kind":"ManagedCluster","apiVersion":"cluster.open-cluster-management.io/v1"}]}`)
-	f.Add("kind: List\nitems: [1, null, {}]")
-	f.Add("a: &a [*a]")
-	f.Fuzz(func(t *testing.T, content string) {
-		read, err := ReadHub([]string{"-"}, strings.NewReader(content))
-		if (read == nil) != (err != nil) || err != nil && err.Error() == "" {
-			t.Errorf("%v, %v", read, err)
-		}
-	})
-}
-
 // FuzzEachObject checks that every object has fields, or that there is an error.
 func FuzzEachObject(f *testing.F) {
 	f.Add("kind: PodList\nitems: [{metadata: {name: a}}]")

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
@@ -95,36 +96,15 @@ func TestReadErrors(t *testing.T) {
 		"no kind":         {"apiVersion: v1\nmetadata: {name: c}", "document 1: kind: required: must be the kind of an object"},
 		"no version":      {"kind: Node\nmetadata: {name: c}", "document 1: apiVersion: required: must be the version of Node"},
 		"an empty object": {"{}", "document 1: kind: required"},
-		"a text":          {"hello", "document 1: json: cannot unmarshal string into Go value"},
-		"open bracket":    {"a:\n  [", "document 1: yaml: line 2: did not find expected node content"},
-		"no separator":    {node + pod("p", ""), `line 5: key "apiVersion" already set in map`},
-		"items":           {"apiVersion: v1\nkind: List\nitems: {}", "document 1: json: cannot unmarshal object into Go struct field header.items"},
-		"separator":       {node + "--- a\n", "document 1: invalid Yaml document separator: a"},
 		"an empty file":   {"# only a comment\n", "found no nodes in the input: must have at least one (export with kubectl get nodes,pods -A -o yaml)"},
-		"wrong type": {
-			"apiVersion: v1\nkind: Node\nmetadata: {name: [1]}",
-			"document 1: json: cannot unmarshal array into Go struct field .metadata.name of type string",
-		},
-		"bad quantity": {
-			"apiVersion: v1\nkind: Node\nmetadata: {name: node-1}\nstatus: {allocatable: {cpu: many}}",
-			`document 1: Node node-1: status.allocatable.cpu: quantities must match the regular expression`,
-		},
 		"bad quantity in a list": {
 			`{"apiVersion": "v1", "kind": "PodList", "items": [{"metadata": {"namespace": "shop", "name": "web"}, "spec": {"containers": [
 {"name": "a"}, {"name": "b", "resources": {"limits": {"nvidia.com/gpu": "1O"}}}]}}]}`,
 			`document 1: item 1: Pod shop/web: spec.containers[1].resources.limits[nvidia.com/gpu]: quantities must match the regular expression`,
 		},
-		"no number": {
-			"apiVersion: v1\nkind: Node\nmetadata: {name: node-1}\nstatus: {allocatable: {cpu: .nan}}",
-			"document 1: json: unsupported value: NaN",
-		},
 		"negative amount of a node": {
 			"apiVersion: v1\nkind: Node\nmetadata: {name: node-1}\nstatus: {capacity: {cpu: 4}, allocatable: {cpu: -1}}",
 			`document 1: Node node-1: status.allocatable.cpu: invalid value "-1": must be at least 0, and below 8Ei`,
-		},
-		"negative capacity": {
-			"apiVersion: v1\nkind: Node\nmetadata: {name: node-1}\nstatus: {capacity: {pods: -1}}",
-			`document 1: Node node-1: status.capacity.pods: invalid value "-1": must be at least 0`,
 		},
 		"negative request": {
 			"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: a}, {name: b, resources: {requests: {memory: -5Gi}}}]}",
@@ -151,17 +131,14 @@ func TestReadErrors(t *testing.T) {
 			`{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}}, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "b"}}`,
 			"document 1: found text after the end of the object: objects must be separated by lines with ---",
 		},
-		"text after the end of a document": {node + "...\n" + pod("p", ""), "document 1: found text after the end of the object"},
 		"bad number": {
 			"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: c}\nspec: {replicas: two}",
 			`document 1: Deployment c: spec.replicas: json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32`,
 		},
-		"list in place of an object": {
-			"apiVersion: v1\nkind: Pod\nmetadata: {name: c}\nspec: []", `document 1: Pod c: spec: json: cannot unmarshal array`,
-		},
-		"no name":   {"apiVersion: v1\nkind: Node\nmetadata: {}", "document 1: a node without metadata.name"},
-		"duplicate": {node + "---\n" + node, "document 2: duplicate node node-1, first defined in "},
-		"no nodes":  {pod("p", "") + "---\n" + pod("q", ""), "-o yaml); ignored: 2 Pod"},
+		"no name":         {"apiVersion: v1\nkind: Node\nmetadata: {}", "document 1: a node without metadata.name"},
+		"duplicate":       {node + "---\n" + node, "document 2: duplicate node node-1, first defined in "},
+		"duplicate field": {"apiVersion: v1\nkind: Node\nmetadata: {name: a}\nmetadata: {name: b}", `line 4: key "metadata" already set in map`},
+		"no nodes":        {pod("p", "") + "---\n" + pod("q", ""), "-o yaml); ignored: 2 Pod"},
 		"no nodes, other kinds": {
 			pod("p", "") + "---\napiVersion: argoproj.io/v1alpha1\nkind: Rollout\nmetadata: {name: r}",
 			"found no nodes in the input: must have " +
@@ -255,7 +232,8 @@ func TestReadHubKinds(t *testing.T) {
 	}
 }
 
-// FuzzRead checks that documents with nodes, or with placements, are read, and that all other documents cause an error.
+// FuzzRead checks that documents with nodes, or with placements, are read, that all other documents cause an
+// error, and that none takes long.
 func FuzzRead(f *testing.F) {
 	f.Add("{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{resources: {limits: {cpu: x}}}]}}")
 	f.Add("apiVersion: v1\nkind: Pod\nmetadata: {name: '{{ .x }}'}\n")
@@ -263,7 +241,11 @@ func FuzzRead(f *testing.F) {
 	f.Add(node + "---\n" + pod("p", "node-1"))
 	f.Add(`{"apiVersion":"v1","kind":"List","items":[{}]}`)
 	f.Add("a: &a [*a]")
+	f.Add("apiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\nmetadata: {name: a}\n")
+	f.Add("kind: List\nitems: [1, null, {}]")
+	f.Add("apiVersion: v1\nkind: Node\nmetadata: {name: a}\nstatus: {capacity: {cpu: '1e-2147483647', memory: \"1e-1\\x30000000\"}}")
 	f.Fuzz(func(t *testing.T, content string) {
+		start := time.Now()
 		objects, err := Read([]string{"-"}, strings.NewReader(content))
 		if (err == nil) != (objects != nil && len(objects.Nodes) > 0) {
 			t.Errorf("objects %+v, error %v: want nodes or an error", objects, err)
@@ -271,6 +253,9 @@ func FuzzRead(f *testing.F) {
 		hub, err := ReadHub([]string{"-"}, strings.NewReader(content))
 		if (err == nil) != (hub != nil && len(hub.Placements) > 0) {
 			t.Errorf("hub %+v, error %v: want placements or an error", hub, err)
+		}
+		if took := time.Since(start); took > time.Minute {
+			t.Errorf("took %s", took)
 		}
 	})
 }

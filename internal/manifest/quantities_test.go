@@ -57,21 +57,3 @@ func TestAbsurdQuantities(t *testing.T) {
 		t.Errorf("hub: %v", err)
 	}
 }
-
-// FuzzQuantities checks and decodes any document: it must take a short time.
-func FuzzQuantities(f *testing.F) {
-	for _, cpu := range []string{"1.5", "1e2147483647", "'1e-2147483647'", `"1e-1\x30000000"`, "!!binary MWUtMjE0NzQ4MzY0Nw=="} {
-		f.Add(
-			[]byte(
-				"kind: Pod\napiVersion: v1\nmetadata: {name: web}\nspec: {containers: [{name: a, resources: {requests: {cpu: " + cpu + "}}}]}",
-			),
-		)
-	}
-	f.Fuzz(func(t *testing.T, document []byte) {
-		start := time.Now()
-		_, _ = ReadFrom(func(each func(string, []byte) error) error { return each("file", document) }, true)
-		if took := time.Since(start); took > time.Minute {
-			t.Errorf("took %s", took)
-		}
-	})
-}
