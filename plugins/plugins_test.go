@@ -59,17 +59,6 @@ func TestInvalidArguments(t *testing.T) {
 		plugin schedtest.Plugin
 		want   string
 	}{
-		"limits": {
-			schedtest.Plugin{
-				Name: "NodeResourcesLimits",
-				Args: &config.NodeResourcesLimitsArgs{Resources: []config.ResourceWeight{{Name: "cpus"}}},
-			},
-			"args of NodeResourcesLimits: resources[0].name",
-		},
-		"allocatable": {
-			schedtest.Plugin{Name: "NodeResourcesAllocatable", Args: &config.NodeResourcesAllocatableArgs{Mode: "Best"}},
-			"args of NodeResourcesAllocatable: mode",
-		},
 		"risk": {
 			schedtest.Plugin{Name: "LowRiskOverCommitment", Args: &config.LowRiskOverCommitmentArgs{SmoothingWindowSize: new(int64)}},
 			"args of LowRiskOverCommitment: smoothingWindowSize",

@@ -32,18 +32,10 @@ func TestArguments(t *testing.T) {
 				DefaultLimits: map[string]resource.Quantity{"cpu": resource.MustParse("500m")},
 			}, "",
 		},
-		"undecoded, empty":            {unknown(`{}`), &NodeResourcesLimitsArgs{Resources: []ResourceWeight{cpu, memory}}, ""},
 		"undecoded, an unknown field": {unknown(`{"resources": [], "defaultLimit": {}}`), nil, `unknown field "defaultLimit"`},
-		"undecoded, of another type": {
-			unknown(`{"resources": "cpu"}`), nil,
-			"json: cannot unmarshal string into Go struct field NodeResourcesLimitsArgs.resources of type []config.ResourceWeight",
-		},
 		"undecoded, invalid": {
 			unknown(`{"resources": [{"name": "cpu", "weight": 0}]}`), nil,
 			"resources[0].weight: Invalid value: 0: " + allowedWeights,
-		},
-		"decoded, invalid": {
-			&NodeResourcesLimitsArgs{Resources: []ResourceWeight{cpu, cpu}}, nil, `resources[1].name: Duplicate value: "cpu"`,
 		},
 		"another plugin's": {
 			&NodeResourcesAllocatableArgs{}, nil,

@@ -3,7 +3,6 @@ package lowriskovercommitment
 import (
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -92,34 +91,5 @@ func TestScoresFollowReadingsAndPods(t *testing.T) {
 	c.infos[3].(*framework.NodeInfo).AddPod(schedtest.CPU("new", c.infos[3].Node().Name, "4", "8"))
 	if got, want := c.scores(t), c.want(); !slices.Equal(got, want) {
 		t.Errorf("after a pod was added: scores %v, want %v", got, want)
-	}
-}
-
-// Readings arrive while nodes are scored in parallel.
-func TestReadingsArriveWhileScoring(t *testing.T) {
-	c := newMeasuredCluster(t, 40)
-	var running sync.WaitGroup
-	done := make(chan struct{})
-	running.Go(func() {
-		defer close(done)
-		for i := range 50 {
-			c.put(t, i)
-		}
-	})
-	for range 3 {
-		running.Go(func() {
-			for {
-				c.scores(t)
-				select {
-				case <-done:
-					return
-				default:
-				}
-			}
-		})
-	}
-	running.Wait()
-	if got, want := c.scores(t), c.want(); !slices.Equal(got, want) {
-		t.Errorf("scores %v, want %v", got, want)
 	}
 }
