@@ -96,6 +96,8 @@ func TestReadErrors(t *testing.T) {
 		"no kind":         {"apiVersion: v1\nmetadata: {name: c}", "document 1: kind: required: must be the kind of an object"},
 		"no version":      {"kind: Node\nmetadata: {name: c}", "document 1: apiVersion: required: must be the version of Node"},
 		"an empty object": {"{}", "document 1: kind: required"},
+		"items":           {"apiVersion: v1\nkind: List\nitems: {}", "document 1: json: cannot unmarshal object into Go struct field header.items"},
+		"separator":       {node + "--- a\n", "document 1: invalid Yaml document separator: a"},
 		"an empty file":   {"# only a comment\n", "found no nodes in the input: must have at least one (export with kubectl get nodes,pods -A -o yaml)"},
 		"bad quantity in a list": {
 			`{"apiVersion": "v1", "kind": "PodList", "items": [{"metadata": {"namespace": "shop", "name": "web"}, "spec": {"containers": [
