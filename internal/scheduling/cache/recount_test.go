@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
+	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
@@ -139,32 +140,8 @@ func amountOf(list v1.ResourceList, name v1.ResourceName) (int64, bool) {
 	return quantity.Value(), has
 }
 
-// describe returns the requests and limits of a pod, for test failures.
+// describe returns the name and the spec of a pod, for test failures.
 func describe(pod *v1.Pod) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: overhead %s, pod %s", pod.Name, format(pod.Spec.Overhead), requirements(pod.Spec.Resources))
-	for _, c := range pod.Spec.InitContainers {
-		fmt.Fprintf(&b, "\n  init (sidecar: %t) %s", c.RestartPolicy != nil, requirements(&c.Resources))
-	}
-	for _, c := range pod.Spec.Containers {
-		fmt.Fprintf(&b, "\n  %s", requirements(&c.Resources))
-	}
-	return b.String()
-}
-
-func requirements(r *v1.ResourceRequirements) string {
-	if r == nil {
-		return "none"
-	}
-	return fmt.Sprintf("requests %s limits %s", format(r.Requests), format(r.Limits))
-}
-
-func format(list v1.ResourceList) string {
-	var parts []string
-	for _, name := range resourceNames {
-		if quantity, has := list[name]; has {
-			parts = append(parts, string(name)+"="+quantity.String())
-		}
-	}
-	return "{" + strings.Join(parts, " ") + "}"
+	spec, _ := yaml.Marshal(pod.Spec)
+	return fmt.Sprintf("%s: %s", pod.Name, spec)
 }
