@@ -424,16 +424,15 @@ func TestRefused(t *testing.T) {
 		"root":     {[]string{"-nodes", "1", "-cpu", "50"}, 65534, "error: real nodes need root: run the command with sudo"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			command := exec.Command(filepath.Join(bin, "nodes"), append([]string{"-bin", bin}, tc.args...)...)
+			bin := bin
 			if tc.user != 0 {
-				command.SysProcAttr = &syscall.SysProcAttr{
-					Cloneflags:  syscall.CLONE_NEWUSER,
-					UidMappings: []syscall.SysProcIDMap{{ContainerID: int(tc.user), HostID: 0, Size: 1}},
-				}
+				bin = readable(t)
 			}
-			out, _ := command.CombinedOutput()
+			command := exec.Command(filepath.Join(bin, "nodes"), append([]string{"-bin", bin}, tc.args...)...)
+			command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: tc.user, Gid: tc.user}}
+			out, err := command.CombinedOutput()
 			if command.ProcessState == nil {
-				t.Skip("this kernel has no namespaces of users")
+				t.Fatal(err)
 			}
 			if code := command.ProcessState.ExitCode(); code != 2 || !strings.Contains(string(out), tc.want) {
 				t.Errorf("exit code %d and %q, want 2 and %q", code, out, tc.want)
@@ -443,4 +442,19 @@ func TestRefused(t *testing.T) {
 	if after := readMachine(t); after.mounts != before.mounts || after.links != before.links || after.routes != before.routes {
 		t.Error("the machine has changed")
 	}
+}
+
+// readable returns a folder that each user may read, with a copy of the command, and an empty file in place of each program.
+func readable(t *testing.T) string {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "nodes") // t.TempDir is in a folder of this user
+	must.Succeed(t, err)
+	t.Cleanup(func() { must.Succeed(t, os.RemoveAll(folder)) })
+	must.Succeed(t, os.Chmod(folder, 0o755))
+	command, err := os.ReadFile(filepath.Join(bin, "nodes"))
+	must.Succeed(t, err)
+	for name, content := range map[string][]byte{"nodes": command, "kubelet": nil, "metrics-server": nil, "work": nil} {
+		must.Succeed(t, os.WriteFile(filepath.Join(folder, name), content, 0o755))
+	}
+	return folder
 }
