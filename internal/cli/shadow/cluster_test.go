@@ -101,9 +101,7 @@ func access(t *testing.T, cp *controlplane.ControlPlane, client kubernetes.Inter
 			}
 		}
 	}
-	if _, err := client.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	testcluster.Create(t, client.RbacV1().ClusterRoles(), role)
 	_, err := client.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
@@ -175,14 +173,10 @@ func TestCluster(t *testing.T) {
 	must.Succeed(t, err)
 	for _, name := range []string{"busy", "idle"} {
 		node := schedtest.Node(name, "cpu", "2", "memory", "8Gi", "pods", "110")
-		if _, err := client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		testcluster.Create(t, client.CoreV1().Nodes(), node)
 	}
 	for _, pod := range []*v1.Pod{newPod("hot", "busy", "50m", "1700m"), newPod("cold", "idle", "1200m", "10m")} {
-		if _, err := client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		testcluster.Create(t, client.CoreV1().Pods("default"), pod)
 	}
 	startScheduler(t, cp)
 	work(t, client)

@@ -80,9 +80,7 @@ func startMachines(t *testing.T, client kubernetes.Interface) []*machine {
 			Addresses:       []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: "127.0.0.1"}},
 			DaemonEndpoints: v1.NodeDaemonEndpoints{KubeletEndpoint: v1.DaemonEndpoint{Port: m.kubelet.port()}},
 		}}
-		if _, err := client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		testcluster.Create(t, client.CoreV1().Nodes(), node)
 		runPod(t, client, m)
 	}
 	return machines
@@ -95,9 +93,7 @@ func runPod(t *testing.T, client kubernetes.Interface, m *machine) {
 		NodeName: m.name, Containers: []v1.Container{{Name: "a", Image: "registry.example/a"}, {Name: "b", Image: "registry.example/b"}},
 	}}
 	pods := client.CoreV1().Pods(pod.Namespace)
-	if _, err := pods.Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	testcluster.Create(t, pods, pod)
 	running := []byte(`{"status": {"phase": "Running"}}`)
 	if _, err := pods.Patch(t.Context(), pod.Name, types.MergePatchType, running, metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
@@ -209,9 +205,7 @@ func register(t *testing.T, client kubernetes.Interface, port int) {
 	service := &v1.Service{ObjectMeta: metav1.ObjectMeta{Name: "metrics-server"}, Spec: v1.ServiceSpec{
 		Type: v1.ServiceTypeExternalName, ExternalName: "localhost", Ports: []v1.ServicePort{{Port: int32(port)}},
 	}}
-	if _, err := client.CoreV1().Services("kube-system").Create(t.Context(), service, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	testcluster.Create(t, client.CoreV1().Services("kube-system"), service)
 	const apiService = `{"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": {"name": "v1beta1.metrics.k8s.io"},
 		"spec": {"group": "metrics.k8s.io", "version": "v1beta1", "groupPriorityMinimum": 100, "versionPriority": 100,
 			"insecureSkipTLSVerify": true, "service": {"namespace": "kube-system", "name": "metrics-server", "port": %d}}}`
@@ -227,17 +221,13 @@ func allowMetrics(t *testing.T, client kubernetes.Interface, user, kind string) 
 	role := &rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{"metrics.k8s.io"}, Resources: []string{kind}, Verbs: []string{"list"}},
 	}}
-	if _, err := client.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	testcluster.Create(t, client.RbacV1().ClusterRoles(), role)
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: meta,
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
 	}
-	if _, err := client.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	testcluster.Create(t, client.RbacV1().ClusterRoleBindings(), binding)
 }
 
 // newMetricsSource returns the source with the permissions of a user.

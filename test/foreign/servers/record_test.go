@@ -227,9 +227,7 @@ func TestTwoClusters(t *testing.T) {
 	}
 	for selector, want := range map[string]string{"": `pod shop/web-0 has series with cluster="a" and cluster="b"`, `cluster="b"`: ""} {
 		source, err := prometheus.NewPods(metricprovider.Config{Address: w.serve(t), Selector: selector})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		reading, err := source.ReadPodsAt(t.Context(), start.Add(100*time.Minute))
 		if want == "" && (err != nil || len(reading.Pods) != 1) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("selector %q: %d pods, %v; want %q", selector, len(reading.Pods), err, want)

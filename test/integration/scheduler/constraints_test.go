@@ -44,9 +44,7 @@ func createFor(t *testing.T, client kubernetes.Interface, name, cpu string, chan
 	pod := testcluster.RunningPod(name, "", cpu, "64Mi")
 	pod.Spec.SchedulerName = "plimsoll-scheduler"
 	change(pod)
-	if _, err := client.CoreV1().Pods(pod.Namespace).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	testcluster.Create(t, client.CoreV1().Pods(pod.Namespace), pod)
 }
 
 // bound returns the numbers of pods with a node, by the value of a label of their nodes.
@@ -85,9 +83,7 @@ func TestConstraintsAndRestart(t *testing.T) {
 		node := testcluster.ReadyNode(
 			fmt.Sprintf("node-%02d", i), "16", "64Gi", map[string]string{v1.LabelTopologyZone: string("abc"[i%3])},
 		)
-		if _, err := client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		testcluster.Create(t, client.CoreV1().Nodes(), node)
 	}
 	first := startPlainScheduler(t, cp)
 	create := func(from int) {
@@ -153,16 +149,10 @@ func expectNoFailedLists(t *testing.T, schedulers ...*program.Process) {
 // request 2 each.
 func TestPreemption(t *testing.T) {
 	cp, _, client := testcluster.StartControlPlane(t)
-	if _, err := client.CoreV1().Nodes().Create(
-		t.Context(), testcluster.ReadyNode("node", "4", "16Gi", nil), metav1.CreateOptions{},
-	); err != nil {
-		t.Fatal(err)
-	}
+	testcluster.Create(t, client.CoreV1().Nodes(), testcluster.ReadyNode("node", "4", "16Gi", nil))
 	for name, value := range map[string]int32{"low": 1, "high": 1000} {
 		class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}
-		if _, err := client.SchedulingV1().PriorityClasses().Create(t.Context(), class, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		testcluster.Create(t, client.SchedulingV1().PriorityClasses(), class)
 	}
 	scheduler := startPlainScheduler(t, cp)
 	for _, name := range []string{"low-1", "low-2"} {
@@ -189,9 +179,7 @@ func TestClaims(t *testing.T) {
 	class := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "gpu"}, Spec: resourcev1.DeviceClassSpec{
 		Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: `device.driver == "gpu.example.com"`}}},
 	}}
-	if _, err := client.ResourceV1().DeviceClasses().Create(t.Context(), class, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	testcluster.Create(t, client.ResourceV1().DeviceClasses(), class)
 	for i := range 3 {
 		name := fmt.Sprintf("node-%d", i)
 		testcluster.CreateNode(t, client, name)
@@ -201,9 +189,7 @@ func TestClaims(t *testing.T) {
 				"memory": {Value: resource.MustParse("40Gi")},
 			}}, {Name: "gpu-1"}},
 		}}
-		if _, err := client.ResourceV1().ResourceSlices().Create(t.Context(), slice, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		testcluster.Create(t, client.ResourceV1().ResourceSlices(), slice)
 	}
 	scheduler := startPlainScheduler(t, cp)
 	for i := range 7 {
@@ -213,9 +199,7 @@ func TestClaims(t *testing.T) {
 				Name: "gpu", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu"},
 			}}},
 		}}
-		if _, err := client.ResourceV1().ResourceClaims("default").Create(t.Context(), claim, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		testcluster.Create(t, client.ResourceV1().ResourceClaims("default"), claim)
 		createFor(t, client, name, "100m", func(pod *v1.Pod) {
 			pod.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "gpu", ResourceClaimName: &name}}
 			pod.Spec.Containers[0].Resources.Claims = []v1.ResourceClaim{{Name: "gpu"}}

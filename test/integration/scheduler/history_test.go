@@ -75,9 +75,7 @@ func TestSchedulerKeepsHistory(t *testing.T) {
 			}}},
 			Spec: v1.PodSpec{NodeName: "n", Containers: []v1.Container{{Name: "c", Image: "i"}}},
 		}
-		if _, err := client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		testcluster.Create(t, client.CoreV1().Pods("default"), pod)
 	}
 	var hasData atomic.Bool
 	hasData.Store(true)

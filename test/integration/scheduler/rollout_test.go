@@ -106,9 +106,7 @@ func expectOnlyUnboundSelected(t *testing.T, kube kubernetes.Interface) {
 	for _, name := range []string{"bound", "unbound"} {
 		pod := rolloutPod("selected", "", "")
 		pod.Name, pod.Spec.SchedulerName = name, "plimsoll-scheduler"
-		if _, err := pods.Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		testcluster.Create(t, pods, pod)
 	}
 	binding := &v1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "bound"}, Target: v1.ObjectReference{Kind: "Node", Name: "node"}}
 	must.Succeed(t, pods.Bind(t.Context(), binding, metav1.CreateOptions{}))

@@ -55,9 +55,7 @@ func TestExplainLive(t *testing.T) {
 		"web\n") {
 		t.Errorf("the completion of the name of a pod is %q", stdout)
 	}
-	if _, err := client.CoreV1().ConfigMaps("default").Create(t.Context(), schedulerConfigMap(), metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	testcluster.Create(t, client.CoreV1().ConfigMaps("default"), schedulerConfigMap())
 	stdout, stderr := testcluster.MustPlimsoll(t, "explain", "pod", "web", "--kubeconfig", admin)
 	if !strings.Contains(stdout, "profile custom of ConfigMap default/plimsoll-scheduler\n") || strings.Contains(stderr, "is unknown") {
 		t.Errorf("not explained with the stored profile:\n%s%s", stdout, stderr)

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/record"
@@ -19,6 +18,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/plane"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
+	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
 
 // allow creates the documented RBAC rules, waits until they apply, and returns a kubeconfig of their ServiceAccount that
@@ -56,9 +56,7 @@ func single(r *recording.Recording) *recording.Pod {
 func TestFollow(t *testing.T) {
 	c := startCluster(t)
 	proxy, kubeconfig := c.allow(t)
-	if _, err := c.client.CoreV1().Nodes().Create(t.Context(), newNode("node-a", "4", "zone-a"), metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	testcluster.Create(t, c.client.CoreV1().Nodes(), newNode("node-a", "4", "zone-a"))
 	deploy(t, c, "node-a")
 	folder := t.TempDir()
 	out := &program.Output{}

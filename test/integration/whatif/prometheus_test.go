@@ -28,6 +28,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 	prometheusserver "github.com/plimsoll-k8s/plimsoll/test/support/prometheus"
+	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
 
 // startKubeStateMetrics builds and starts kube-state-metrics and returns its address.
@@ -53,9 +54,7 @@ func TestRealPrometheus(t *testing.T) {
 	_, metrics := startKubeStateMetrics(t, c.ControlPlane)
 	taint := v1.Taint{Key: "example.com/dedicated", Value: "a", Effect: v1.TaintEffectNoSchedule}
 	for _, n := range []*v1.Node{newNode("node-a", "4", "zone-a"), newNode("node-b", "4", "zone-a", taint)} {
-		if _, err := c.client.CoreV1().Nodes().Create(t.Context(), n, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		testcluster.Create(t, c.client.CoreV1().Nodes(), n)
 	}
 	deploy(t, c, "node-a", "node-b")
 	// As with the operator of Prometheus, the targets have labels that collide with the labels of kube-state-metrics.

@@ -24,6 +24,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/plane"
 	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
+	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
 
 // history is what happened to a pod: its last state, and when it was deleted, zero if it was not.
@@ -100,9 +101,7 @@ func (c *cluster) bind(t *testing.T, name, node string) {
 // run creates a pod and binds it unless the node is empty.
 func (c *cluster) run(t *testing.T, pod *v1.Pod, node string) {
 	t.Helper()
-	if _, err := c.client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	testcluster.Create(t, c.client.CoreV1().Pods("default"), pod)
 	if node != "" {
 		c.bind(t, pod.Name, node)
 	}
@@ -245,9 +244,7 @@ func live(t *testing.T, c *cluster) (deleted time.Time) {
 	c.run(t, newPod("late"), "")
 	c.run(t, newPod("db-0"), "node-a")
 	at(8)
-	if _, err := nodes.Create(t.Context(), newNode("node-c", "8", "zone-b"), metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	testcluster.Create(t, nodes, newNode("node-c", "8", "zone-b"))
 	c.run(t, newPod("batch", func(pod *v1.Pod) {
 		pod.Spec.RestartPolicy = v1.RestartPolicyNever
 		pod.Annotations = map[string]string{controlplane.RunForAnnotation: "12s"}

@@ -91,12 +91,8 @@ func TestSnapshot(t *testing.T) {
 	config.QPS = -1
 	client, err := kubernetes.NewForConfig(config)
 	must.Succeed(t, err)
-	if _, err := client.CoreV1().Secrets("default").Create(
-		t.Context(), &v1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "hush-hush"}, StringData: map[string]string{"hush-hush": "hush-hush"}},
-		metav1.CreateOptions{},
-	); err != nil {
-		t.Fatal(err)
-	}
+	secret := &v1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "hush-hush"}, StringData: map[string]string{"hush-hush": "hush-hush"}}
+	testcluster.Create(t, client.CoreV1().Secrets("default"), secret)
 	createManyPods(t, client, 12)
 	testcluster.CreatePod(t, client, "waits", "", "", "1", "2")
 	kubeconfig := allowSnapshots(t, cp, client)

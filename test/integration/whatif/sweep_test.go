@@ -24,18 +24,14 @@ func TestSweep(t *testing.T) {
 	for _, object := range []*v1.Namespace{{ObjectMeta: metav1.ObjectMeta{
 		Name: "sweeps", Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
 	}}} {
-		if _, err := client.CoreV1().Namespaces().Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		testcluster.Create(t, client.CoreV1().Namespaces(), object)
 	}
 	raw, err := os.ReadFile("../../../examples/sweep/job.yaml")
 	must.Succeed(t, err)
 	var job batchv1.Job
 	must.Succeed(t, yaml.UnmarshalStrict(raw, &job))
 	job.Spec.Template.Spec.NodeName = "node" // in place of a scheduler
-	if _, err := client.BatchV1().Jobs("sweeps").Create(t.Context(), &job, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	testcluster.Create(t, client.BatchV1().Jobs("sweeps"), &job)
 	indexes := map[string]bool{}
 	eventually.True(t, "the Job is not complete", nil, func(ctx context.Context) (bool, error) {
 		pods, err := client.CoreV1().Pods("sweeps").List(ctx, metav1.ListOptions{LabelSelector: "app=sweep"})

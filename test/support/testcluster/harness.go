@@ -103,12 +103,22 @@ func KubeconfigOf(t *testing.T, cp *controlplane.ControlPlane, user string, grou
 	return path
 }
 
+// creator is a client of one kind of objects, such as that of nodes.
+type creator[T any] interface {
+	Create(ctx context.Context, object T, options metav1.CreateOptions) (T, error)
+}
+
+// Create creates an object with the client of its kind.
+func Create[T any](t *testing.T, client creator[T], object T) {
+	t.Helper()
+	_, err := client.Create(t.Context(), object, metav1.CreateOptions{})
+	must.Succeed(t, err)
+}
+
 // CreateNode creates a node of 8 CPUs and 32Gi.
 func CreateNode(t *testing.T, client kubernetes.Interface, name string) {
 	t.Helper()
-	if _, err := client.CoreV1().Nodes().Create(t.Context(), ReadyNode(name, "8", "32Gi", nil), metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	Create(t, client.CoreV1().Nodes(), ReadyNode(name, "8", "32Gi", nil))
 }
 
 // CreatePod creates a pod with a CPU request and limit, and 1Gi of memory for both.
@@ -121,9 +131,7 @@ func CreatePod(t *testing.T, client kubernetes.Interface, name, node, schedulerN
 			Name: "c", Image: "i", Resources: v1.ResourceRequirements{Requests: list(request), Limits: list(limit)},
 		}}},
 	}
-	if _, err := client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	Create(t, client.CoreV1().Pods("default"), pod)
 }
 
 // ReadyNode returns a node, which the embedded control plane makes Ready.
