@@ -91,16 +91,8 @@ func TestLoadWatcherBadInput(t *testing.T) {
 		want string
 	}{
 		{[]string{"--nothing"}, "unknown flag: --nothing: the command is load-watcher [flags] (see load-watcher --help)"},
-		{
-			[]string{"--provider=Datadog"},
-			`--provider: invalid value "Datadog": must be one of Prometheus, KubernetesMetricsServer, SignalFx, Service, File`,
-		},
 		{[]string{"--provider=Prometheus"}, `--address: required: must be a URL like http://prometheus.monitoring:9090`},
 		{[]string{"--provider=Prometheus", "--address=p:9090"}, `--address "p:9090": must be a URL like http://prometheus.monitoring:9090`},
-		{
-			[]string{"--provider=Prometheus", "--address=http://p", "--node-label=a b"},
-			`--node-label: invalid value "a b": must be a label name such as node`,
-		},
 		{[]string{"--provider=File", "--address=/a", "--step=1m"}, "--step: not used by type File: only by Prometheus, SignalFx"},
 		{
 			[]string{"--kubeconfig=/nonexistent"},
