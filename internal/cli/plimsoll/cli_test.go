@@ -3,7 +3,6 @@ package plimsoll
 import (
 	"bytes"
 	"encoding/json"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -15,7 +14,6 @@ import (
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/yaml"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
@@ -39,22 +37,6 @@ func walk(cmd *cobra.Command, visit func(*cobra.Command)) {
 	for _, subcommand := range cmd.Commands() {
 		if subcommand.IsAvailableCommand() && subcommand.Name() != "completion" {
 			walk(subcommand, visit)
-		}
-	}
-}
-
-// TestUnknownFlags checks that errors about flags and commands name what is meant.
-func TestUnknownFlags(t *testing.T) {
-	for line, want := range map[string]string{
-		"shadow report x --candidate packed": "unknown flag: --candidate: the command is plimsoll shadow report [FOLDER]",
-		"merge --recording x.plrec":          "unknown flag: --recording: the command is plimsoll merge FILE... [flags]",
-		"completions zsh":                    "did you mean completion?",
-		"completion tcsh":                    `unknown command "tcsh" for "plimsoll completion": must be one of bash, fish, powershell, zsh`,
-	} {
-		cmd := newCommand()
-		cmd.SetArgs(strings.Fields(line))
-		if err := execute(t.Context(), cmd, base.NewStdout(os.Stdout)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: error %v, want %s", line, err, want)
 		}
 	}
 }

@@ -68,45 +68,6 @@ func formatPage(page string) string {
 	return strings.Join(out, "\n")
 }
 
-func TestFormatPage(t *testing.T) {
-	page := strings.Join([]string{
-		"## plimsoll",
-		"",
-		"The input is one of",
-		"  -f FILES",
-		"    manifests",
-		"",
-		"### Options",
-		"",
-		"```",
-		"  -h, --help",
-		"## no heading",
-		"```",
-		"",
-	}, "\n")
-	want := strings.Join([]string{
-		"# plimsoll",
-		"",
-		"The input is one of",
-		"",
-		"```",
-		"  -f FILES",
-		"    manifests",
-		"```",
-		"",
-		"## Options",
-		"",
-		"```",
-		"  -h, --help",
-		"## no heading",
-		"```",
-		"",
-	}, "\n")
-	if diff := cmp.Diff(want, formatPage(page)); diff != "" {
-		t.Error("-want +got\n" + diff)
-	}
-}
-
 // pages returns the pages in a directory by name.
 func pages(t *testing.T, folder string) map[string]string {
 	t.Helper()

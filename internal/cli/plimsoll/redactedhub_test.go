@@ -16,6 +16,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // The example placements have the same decisions and scores in both API versions. They select the same clusters from a snapshot of the
@@ -30,13 +31,9 @@ func TestPlacementsOverSnapshots(t *testing.T) {
 			files := []string{example, "../../../examples/placement/fleet.yaml"}
 			now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 			plain, _, err := recording.ReadSnapshot(now, manifest.Files(files, nil))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			redacted, err := plain.Redact([]byte("key"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			args := []string{"--now", now.Format(time.RFC3339), "-f", files[1]}
 			decided := decide(t, append(args, "-f", files[0])...)
 			older := decide(t, append(args, "-f", filepath.Join(filepath.Dir(example), "v1alpha1", filepath.Base(example)+".yaml"))...)
@@ -46,9 +43,7 @@ func TestPlacementsOverSnapshots(t *testing.T) {
 			want := selected(t, decided)
 			for name, s := range map[string]*recording.Recording{"plain": plain, "redacted": redacted} {
 				path := filepath.Join(t.TempDir(), name)
-				if err := (base.NewFile{Path: path, Mode: 0o600}).Write(s.Write); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, (base.NewFile{Path: path, Mode: 0o600}).Write(s.Write))
 				if got := selected(t, decide(t, "--recording", path)); !slices.Equal(got, want) {
 					t.Errorf("%s: selected %q, want %q", name, got, want)
 				}

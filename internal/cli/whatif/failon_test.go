@@ -47,11 +47,8 @@ func TestConditions(t *testing.T) {
 func TestConditionErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"overloadMinutes=>1":  `invalid condition "overloadMinutes=>1": must have > or <, without =`,
-		"overload > 1":        `unknown figure "overload": must be one of overloadMinutes, `,
-		"overloadMinutes":     `invalid condition "overloadMinutes": must be a figure, > or <, and a number`,
 		"overloadMinutes>":    "must have a finite number after >",
 		"overloadMinutes<NaN": "must have a finite number after <",
-		"overloadMinutes>Inf": "must have a finite number after >",
 		"":                    "invalid condition",
 	} {
 		if _, err := parseCondition(text); err == nil || !strings.Contains(err.Error(), want) {
