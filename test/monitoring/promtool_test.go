@@ -74,20 +74,6 @@ func metricsIn(query string) (names []string) {
 	return names
 }
 
-func TestMetricsIn(t *testing.T) {
-	for query, want := range map[string]string{
-		`up == 0`: "up",
-		`1 - max by (le) (a_bucket{job=~"$job", x="up{y}", le=~"1|1.0"}) / max(b_count)`:           "a_bucket b_count",
-		`histogram_quantile(0.99, sum by (le, profile) (rate(c_bucket{job=~"$job"}[1h:5m]))) > 30`: "c_bucket",
-		`count(time() - max by (job) (d_seconds) > 300) or vector(0)`:                              "d_seconds",
-		`e and on (job, source) min by (job) (f) == 0`:                                             "e f",
-	} {
-		if got := strings.Join(metricsIn(query), " "); got != want {
-			t.Errorf("%s: %q, want %q", query, got, want)
-		}
-	}
-}
-
 // others are metrics of the libraries in Plimsoll's components, and of Prometheus
 // itself.
 var others = map[string]string{

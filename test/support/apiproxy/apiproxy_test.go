@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -127,19 +126,25 @@ func TestDrop(t *testing.T) {
 	}
 }
 
+// watch opens a watch and reads its first event.
+func watch(t *testing.T, p *Proxy) io.Reader {
+	t.Helper()
+	response, err := http.Get(p.URL + "?watch=true")
+	must.Succeed(t, err)
+	t.Cleanup(func() { response.Body.Close() })
+	_, err = io.ReadFull(response.Body, make([]byte, len("event\n")))
+	must.Succeed(t, err)
+	return response.Body
+}
+
 // TestWatches expects that Expire and Cut close open watches, and that Expire refuses new watches.
 func TestWatches(t *testing.T) {
 	for _, fault := range []Fault{Expire, Cut} {
 		t.Run(string(fault), func(t *testing.T) {
 			p, _ := start(t)
-			response, err := http.Get(p.URL + "?watch=true")
-			must.Succeed(t, err)
-			defer response.Body.Close()
-			if _, err := io.ReadFull(response.Body, make([]byte, len("event\n"))); err != nil {
-				t.Fatal(err)
-			}
+			events := watch(t, p)
 			p.Inject(fault)
-			if rest, err := io.ReadAll(response.Body); len(rest) > 0 {
+			if rest, err := io.ReadAll(events); len(rest) > 0 {
 				t.Errorf("the watch continues with %q, %v", rest, err)
 			}
 			if fault == Cut {
@@ -156,16 +161,11 @@ func TestWatches(t *testing.T) {
 // TestHangingWatch expects that an open watch gets an event only after the fault.
 func TestHangingWatch(t *testing.T) {
 	p, s := start(t)
-	response, err := http.Get(p.URL + "?watch=true")
-	must.Succeed(t, err)
-	defer response.Body.Close()
-	if _, err := io.ReadFull(response.Body, make([]byte, len("event\n"))); err != nil {
-		t.Fatal(err)
-	}
+	events := watch(t, p)
 	p.Inject(Hang)
 	read := make(chan string)
 	go func() {
-		rest, _ := io.ReadAll(response.Body)
+		rest, _ := io.ReadAll(events)
 		read <- string(rest)
 	}()
 	s.next <- struct{}{}
@@ -177,16 +177,5 @@ func TestHangingWatch(t *testing.T) {
 		if rest := <-read; rest != "event\n" {
 			t.Errorf("read %q after the fault", rest)
 		}
-	}
-}
-
-func TestHealEndsAllFaults(t *testing.T) {
-	p, _ := start(t)
-	for _, fault := range Faults {
-		p.Inject(fault)
-	}
-	p.Heal()
-	if i := slices.IndexFunc(Faults, func(f Fault) bool { return p.active(f) != nil }); i >= 0 {
-		t.Errorf("%s is still active", Faults[i])
 	}
 }

@@ -139,26 +139,13 @@ func TestFilesForKubectl(t *testing.T) {
 	}
 }
 
-func TestAnchors(t *testing.T) {
-	page := Page{
-		Text: "# A title, with `code`\n\n## Twice\n\n## Twice\n\n```\n# a comment\n```\n## Reschedule all pods: `--reschedule`\n### See [it](x.md)\n#none\n## snake_case -- dashes\n",
-	}
-	want := map[string]bool{
-		"a-title-with-code": true, "twice": true, "twice-1": true, "reschedule-all-pods---reschedule": true,
-		"see-it": true, "snake_case----dashes": true,
-	}
-	if diff := cmp.Diff(want, page.Anchors()); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
-}
-
 func TestBrokenLinks(t *testing.T) {
 	pages := []Page{
 		{
 			"docs/a.md",
-			"[there](b.md) [here](#first) ![](none.png)\n# First\n[out](../../x) [no](b.md#no) `[code](gone)` [web](https://example.com/x)\n\n    [block](gone)\n",
+			"[there](b.md) [here](#first) ![](none.png)\n# First\n[out](../../x) [no](b.md#no) [it](b.md#see-it) [second](b.md#twice-1) [flag](b.md#reschedule-all-pods---reschedule) `[code](gone)` [web](https://example.com/x)\n\n    [block](gone)\n",
 		},
-		{"docs/b.md", "# B\n"},
+		{"docs/b.md", "# B\n## Twice\n## Twice\n## Reschedule all pods: `--reschedule`\n### See [it](x.md)\n```\n# no\n```\n"},
 	}
 	folder := t.TempDir()
 	must.Succeed(t, os.Mkdir(filepath.Join(folder, "docs"), 0o700))
@@ -235,9 +222,7 @@ func TestCommands(t *testing.T) {
 // TestVersionsOfServers expects that the page about compatibility has the versions of the servers and clients that the tests run.
 func TestVersionsOfServers(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(project, "docs/compatibility.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for module, tc := range map[string]struct{ path, text string }{
 		"karpenter":        {"sigs.k8s.io/karpenter", "Karpenter %s"},
 		"kubestatemetrics": {"k8s.io/kube-state-metrics/v2", "| kube-state-metrics | %s"},
@@ -245,33 +230,13 @@ func TestVersionsOfServers(t *testing.T) {
 		"metricsserver":    {"sigs.k8s.io/metrics-server", "| metrics-server | %s"},
 	} {
 		file, err := os.ReadFile(filepath.Join(project, "test", module, "go.mod"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		version := regexp.MustCompile(regexp.QuoteMeta(tc.path) + ` v(\S+)`).FindSubmatch(file)
 		if version == nil {
 			t.Fatalf("test/%s/go.mod lacks %s", module, tc.path)
 		}
 		if want := fmt.Sprintf(tc.text, version[1]); !strings.Contains(string(page), want) {
 			t.Errorf("docs/compatibility.md lacks %q, the version in test/%s/go.mod", want, module)
-		}
-	}
-}
-
-// TestCommandsInLists expects that commands in items of lists are indented as the documentation site needs it: Markdown of GitHub has a block
-// from 7 spaces, the site from 8, and shows fewer as a sentence.
-func TestCommandsInLists(t *testing.T) {
-	pages, err := Pages(project)
-	must.Succeed(t, err)
-	for _, page := range pages {
-		for _, l := range page.lines() {
-			spaces := len(l.text) - len(strings.TrimLeft(l.text, " "))
-			if l.kind == indented && spaces > 4 && spaces < 8 && starts.MatchString(strings.TrimSpace(l.text)) {
-				previous := strings.TrimRight(strings.Split(page.Text, "\n")[l.number-2], " ")
-				if previous == "" || !strings.HasSuffix(previous, "\\") {
-					t.Errorf("%s:%d: a command in a list with %d spaces, want at least 8", page.File, l.number, spaces)
-				}
-			}
 		}
 	}
 }
