@@ -2,7 +2,6 @@ package compare
 
 import (
 	"context"
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -88,21 +87,6 @@ func TestOtherProfile(t *testing.T) {
 	}
 }
 
-// TestSameBytes verifies that two backtests of the same recording are equal byte for byte, with a profile that reads load.
-func TestSameBytes(t *testing.T) {
-	var documents []string
-	for range 2 {
-		got, err := Backtest(t.Context(), jobOver(t, simulated+",to=6h", "low-risk"), ignore, pool.Run)
-		must.Succeed(t, err)
-		document, err := json.Marshal(got)
-		must.Succeed(t, err)
-		documents = append(documents, string(document))
-	}
-	if diff := cmp.Diff(documents[0], documents[1]); diff != "" {
-		t.Error(diff)
-	}
-}
-
 func TestErrors(t *testing.T) {
 	if _, err := Backtest(t.Context(), jobOver(t, "missing.plrec", "default"), ignore, pool.Run); err == nil ||
 		!strings.Contains(err.Error(), "--recording: open missing.plrec") {
@@ -125,15 +109,8 @@ func TestErrors(t *testing.T) {
 // BenchmarkDay replays a day of 200 nodes and 6,000 pods. The budget is 60 s.
 func BenchmarkDay(b *testing.B) {
 	file := filepath.Join(b.TempDir(), "day.plrec")
-	must.Succeed(
-		b,
-		recording.RecordSimulated(
-			file,
-			recording.Source{Generate: "nodes=200,pods=6000,fill=0.8,over=86400,life=43200"},
-			"constant:mean=1,max=1",
-			1,
-		),
-	)
+	source := recording.Source{Generate: "nodes=200,pods=6000,fill=0.8,over=86400,life=43200"}
+	must.Succeed(b, recording.RecordSimulated(file, source, "constant:mean=1,max=1", 1))
 	job := jobOver(b, file, "default")
 	for b.Loop() {
 		if _, err := job.Run(b.Context(), nil); err != nil {

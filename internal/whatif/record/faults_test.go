@@ -16,26 +16,42 @@ func answer(w http.ResponseWriter, status int, kind, message string) bool {
 	return true
 }
 
+// intercept answers a query, or returns false.
+type intercept func(w http.ResponseWriter, query string, from, to, step float64) bool
+
+// every returns an intercept that answers every nth query.
+func (f *fakeServer) every(n int, answer func(w http.ResponseWriter)) intercept {
+	return func(w http.ResponseWriter, _ string, _, _, _ float64) bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.queries%n != 0 {
+			return false
+		}
+		answer(w)
+		return true
+	}
+}
+
 // TestServerFaults records from servers that refuse, time out, fail or cut off responses: the recording is the same, and log lines
 // explain the delay.
 func TestServerFaults(t *testing.T) {
 	pods, nodes := scenario()
 	for name, tc := range map[string]struct {
-		intercept func(f *fakeServer) func(w http.ResponseWriter, query string, from, to, step float64) bool
+		intercept func(f *fakeServer) intercept
 		line      string
 	}{
-		"a limit of samples": {func(*fakeServer) func(http.ResponseWriter, string, float64, float64, float64) bool {
+		"a limit of samples": {func(*fakeServer) intercept {
 			return func(w http.ResponseWriter, _ string, from, to, _ float64) bool {
 				return to-from > 600 && answer(w, http.StatusUnprocessableEntity, "execution",
 					"query processing would load too many samples into memory in query execution")
 			}
 		}, "too many samples"},
-		"a timeout of the server": {func(*fakeServer) func(http.ResponseWriter, string, float64, float64, float64) bool {
+		"a timeout of the server": {func(*fakeServer) intercept {
 			return func(w http.ResponseWriter, _ string, from, to, _ float64) bool {
 				return to-from > 400 && answer(w, http.StatusServiceUnavailable, "timeout", "query timed out in expression evaluation")
 			}
 		}, "timed out"},
-		"a limit of the response in a proxy": {func(*fakeServer) func(http.ResponseWriter, string, float64, float64, float64) bool {
+		"a limit of the response in a proxy": {func(*fakeServer) intercept {
 			return func(w http.ResponseWriter, query string, from, to, _ float64) bool {
 				if to-from <= 120 || !strings.Contains(query, "container_") {
 					return false
@@ -44,40 +60,21 @@ func TestServerFaults(t *testing.T) {
 				return true
 			}
 		}, "reading it in parts"},
-		"errors every third time": {func(f *fakeServer) func(http.ResponseWriter, string, float64, float64, float64) bool {
-			return func(w http.ResponseWriter, _ string, _, _, _ float64) bool {
-				f.mu.Lock()
-				defer f.mu.Unlock()
-				if f.queries%3 != 0 {
-					return false
-				}
-				w.WriteHeader(http.StatusBadGateway)
-				return true
-			}
+		"errors every third time": {func(f *fakeServer) intercept {
+			return f.every(3, func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadGateway) })
 		}, "502"},
-		"throttling": {func(f *fakeServer) func(http.ResponseWriter, string, float64, float64, float64) bool {
-			return func(w http.ResponseWriter, _ string, _, _, _ float64) bool {
-				f.mu.Lock()
-				defer f.mu.Unlock()
-				if f.queries%4 != 0 {
-					return false
-				}
+		"throttling": {func(f *fakeServer) intercept {
+			return f.every(4, func(w http.ResponseWriter) {
 				w.Header().Set("Retry-After", "1")
 				w.WriteHeader(http.StatusTooManyRequests)
-				return true
-			}
+			})
 		}, "429"},
-		"responses that are cut off": {func(f *fakeServer) func(http.ResponseWriter, string, float64, float64, float64) bool {
-			return func(w http.ResponseWriter, _ string, _, _, _ float64) bool {
-				f.mu.Lock()
-				defer f.mu.Unlock()
-				if f.queries%5 != 0 {
-					return false
-				}
+		"responses that are cut off": {func(f *fakeServer) intercept {
+			return f.every(5, func(w http.ResponseWriter) {
 				fmt.Fprint(w, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{"namespace":"default"`)
 				_ = http.NewResponseController(w).Flush()
 				panic(http.ErrAbortHandler)
-			}
+			})
 		}, "EOF"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -96,7 +93,7 @@ func TestServerFaults(t *testing.T) {
 func TestFatal(t *testing.T) {
 	pods, nodes := scenario()
 	for name, tc := range map[string]struct {
-		intercept func(w http.ResponseWriter, query string, from, to, step float64) bool
+		intercept intercept
 		want      string
 	}{
 		"another server": {func(w http.ResponseWriter, _ string, _, _, _ float64) bool {
@@ -117,9 +114,6 @@ func TestFatal(t *testing.T) {
 		"no access": {func(w http.ResponseWriter, _ string, _, _, _ float64) bool {
 			return answer(w, http.StatusUnauthorized, "", "no token")
 		}, "no token\"}: credentials are in tokenFile, certFile or headersFile of the load source"},
-		"always failing": {func(w http.ResponseWriter, query string, _, _, _ float64) bool {
-			return strings.Contains(query, "container_") && answer(w, http.StatusInternalServerError, "internal", "disk on fire")
-		}, "failed 9 times"},
 		"nothing": {func(w http.ResponseWriter, _ string, _, _, step float64) bool {
 			newResult(w, step > 0).end()
 			return true
@@ -142,17 +136,17 @@ func TestFatal(t *testing.T) {
 
 // TestRefusedConnection checks that a server that cannot be reached at the start is an error at once.
 func TestRefusedConnection(t *testing.T) {
-	config := (&fakeServer{}).emptyConfig()
-	config.Server.Address = "http://127.0.0.1:1"
-	_, err := Record(t.Context(), io.Discard, config, Options{Log: func(line string) { t.Error(line) }})
-	if err == nil || !strings.Contains(err.Error(), "Prometheus at http://127.0.0.1:1: no connection: check the address: ") {
-		t.Errorf("error %v", err)
-	}
 	plain := httptest.NewServer(http.NotFoundHandler())
 	defer plain.Close()
-	config.Server.Address = strings.Replace(plain.URL, "http:", "https:", 1)
-	_, err = Record(t.Context(), io.Discard, config, Options{Log: func(line string) { t.Error(line) }})
-	if err == nil || !strings.HasSuffix(err.Error(), "http: server gave HTTP response to HTTPS client") {
-		t.Errorf("error %v", err)
+	config := (&fakeServer{}).emptyConfig()
+	for address, want := range map[string]string{
+		"http://127.0.0.1:1":                             "Prometheus at http://127.0.0.1:1: no connection: check the address: ",
+		strings.Replace(plain.URL, "http:", "https:", 1): "http: server gave HTTP response to HTTPS client",
+	} {
+		config.Server.Address = address
+		_, err := Record(t.Context(), io.Discard, config, Options{Log: func(line string) { t.Error(line) }})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
 	}
 }

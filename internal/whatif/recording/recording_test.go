@@ -311,7 +311,6 @@ func TestReadInvalid(t *testing.T) {
 		{"another file", []byte("kind: Pod\nmetadata:\n"), "not a recording: must be a file of plimsoll record or plimsoll snapshot"},
 		{"long chunk", header, "chunk of 4294967295 bytes: must have at most 67108864"},
 		{"no description", huge, "record of 1099511627776 bytes: must have at most 4194304"},
-		{"object", chunked(t, text(recordObject, "[]")), "object 1: json: cannot unmarshal"},
 		{"object without kind", chunked(t, text(recordObject, "{}")), "object 1: kind: required value"},
 		{
 			"negative amount of a node",
@@ -338,7 +337,6 @@ func TestReadInvalid(t *testing.T) {
 			"negative usage in a snapshot", chunked(t, text(recordMeasured, `{"pods":[{"namespace":"a","name":"b","cpuMillicores":-1}]}`)),
 			"usage of pod a/b: invalid usage of -1 millicores",
 		},
-		{"usage in a snapshot", chunked(t, text(recordMeasured, `{"pods":`)), "usage: unexpected end of JSON input"},
 		{"load", chunked(t, text(recordLoad, `{}`)), "load: timestamp, data.NodeMetricsMap: required"},
 		{"usage that is cut off", chunked(t, pod, usage(0, 0, 1, 1, "")), "1 values from step 1 on"},
 		{"usage after the end", chunked(t, pod, usage(0, 0, MaxSteps, 1, "\x02")), "must be before step 1048576"},
@@ -414,13 +412,12 @@ func TestReadEarlierRelease(t *testing.T) {
 	about := newAbout(minutes)
 	about.complete()
 	about.Missing = []Missing{{What: "services", Why: "listing is forbidden"}}
-	pod := newPod("web")
 	want := &Recording{
 		About: about, Nodes: []Node{{newNode("a"), -60, Never}, {newNode("b"), 120, 600}},
 		Pods: []Pod{
 			{
-				Object: pod, Created: 0, Scheduled: 5, Started: 10, Ended: 1800, Node: "a", CPU: NewSeries(1, 100, 150, 200),
-				Memory: NewSeries(1, 1<<30),
+				Object: newPod("web"), Scheduled: 5, Started: 10, Ended: 1800, Node: "a",
+				CPU: NewSeries(1, 100, 150, 200), Memory: NewSeries(1, 1<<30),
 			},
 		},
 		Objects: []kinds.Object{{Kind: kinds.Of("apps", "ReplicaSet"), JSON: []byte(`{"apiVersion":"apps/v1","kind":"ReplicaSet"}`)}},
@@ -443,22 +440,18 @@ func TestOpen(t *testing.T) {
 
 // TestWriterErrors checks that a writer rejects content that a reader would reject.
 func TestWriterErrors(t *testing.T) {
-	about := newAbout(1)
-	about.Step = -1
-	if _, err := NewWriter(&bytes.Buffer{}, about); err == nil || !strings.Contains(err.Error(), "stepSeconds: invalid value -1") {
-		t.Errorf("error %v", err)
-	}
-	about = newAbout(MaxSteps)
-	if _, err := NewWriter(&bytes.Buffer{}, about); err == nil || !strings.Contains(err.Error(), "to: invalid value") {
-		t.Errorf("error %v", err)
-	}
-	about.Step, about.To = maxStep, about.From.Add((maxSeconds+1)*time.Second) // nanoseconds since the start must fit in 64 bits
-	if _, err := NewWriter(&bytes.Buffer{}, about); err == nil || !strings.Contains(err.Error(), "at most 4294967296 s") {
-		t.Errorf("error %v", err)
-	}
-	about.To = about.From.Add(-time.Second)
-	if _, err := NewWriter(&bytes.Buffer{}, about); err == nil || !strings.Contains(err.Error(), "must not be before from") {
-		t.Errorf("error %v", err)
+	for want, change := range map[string]func(*About){
+		"stepSeconds: invalid value -1": func(a *About) { a.Step = -1 },
+		"to: invalid value":             func(a *About) { *a = newAbout(MaxSteps) },
+		// Nanoseconds since the start must fit in 64 bits.
+		"at most 4294967296 s":    func(a *About) { a.Step, a.To = maxStep, a.From.Add((maxSeconds+1)*time.Second) },
+		"must not be before from": func(a *About) { a.To = a.From.Add(-time.Second) },
+	} {
+		about := newAbout(1)
+		change(&about)
+		if _, err := NewWriter(&bytes.Buffer{}, about); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
 	}
 	w, err := NewWriter(&bytes.Buffer{}, newAbout(1))
 	must.Succeed(t, err)

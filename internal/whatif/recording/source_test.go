@@ -142,23 +142,6 @@ func TestManifests(t *testing.T) {
 	}
 }
 
-func TestSourceErrors(t *testing.T) {
-	chdirToFiles(t)
-	for name, tc := range map[string]struct {
-		spec Source
-		want string
-	}{
-		"generate": {Source{Generate: "nodes=0,pods=1"}, `--generate: nodes: invalid value 0: must be from 1 to`},
-		"manifest": {Source{Files: []string{"none.yaml"}}, "none.yaml: no such file or directory"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if _, err := tc.spec.Input(1, Limits{}); err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%v, want %s", err, tc.want)
-			}
-		})
-	}
-}
-
 // TestSwapIsAssumed checks that the result names nodes with swap, which is not simulated.
 func TestSwapIsAssumed(t *testing.T) {
 	chdirToFiles(t)

@@ -74,9 +74,8 @@ func TestParseUsageErrors(t *testing.T) {
 func TestValidateLimits(t *testing.T) {
 	for want, limits := range map[string]Limits{
 		"": DefaultLimits, "unlimited: invalid value 1.1: must be a number from 0 to 1": {2, 2, 1.1},
-		"cpu: invalid value 0.5: must be a number from 1 to 100":    {0.5, 2, 0},
-		"memory: invalid value 0: must be a number from 1 to 100":   {2, 0, 0.5},
-		"cpu: invalid value 1e+300: must be a number from 1 to 100": {1e300, 2, 0},
+		"cpu: invalid value 0.5: must be a number from 1 to 100":  {0.5, 2, 0},
+		"memory: invalid value 0: must be a number from 1 to 100": {2, 0, 0.5},
 	} {
 		if err := limits.Validate(); err == nil && want != "" || err != nil && err.Error() != want {
 			t.Errorf("%+v: %v, want %q", limits, err, want)

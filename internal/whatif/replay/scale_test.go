@@ -81,33 +81,6 @@ func TestBurst(t *testing.T) {
 	}
 }
 
-// TestBurstOfDemo has the numbers of the demo: 8 pods of a web service fill two nodes of 4
-// cores, a burst of 4 pods arrives, nodes boot in 3 s, and the autoscaler has passes of 1 s.
-// In the demo the burst waits for 3.0 to 3.4 s, with slack of 50 % not at all.
-func TestBurstOfDemo(t *testing.T) {
-	cluster := recording.Input{}
-	for _, name := range []string{"w1", "w2", "w3", "w4", "w5", "w6", "w7", "w8"} {
-		cluster.Pods = append(cluster.Pods, needs(name, 1, 1, 0, recording.Never))
-	}
-	for _, name := range []string{"b1", "b2", "b3", "b4"} {
-		cluster.Pods = append(cluster.Pods, needs(name, 1, 1, 60, recording.Never))
-	}
-	const group = "shape=4x16,boot=3,interval=1"
-	got, on := scaledRun(t, cluster, autoscalerConfig(t, group), 600)
-	if got.PendingSeconds.Max != 3 || on["b1"] != "group-1-00003" || got.Scaling.NodesAdded != 3 {
-		t.Errorf("without slack: pending %+v, on %v, %+v", got.PendingSeconds, on, got.Scaling)
-	}
-	got, on = scaledRun(t, cluster, withSlack(autoscalerConfig(t, group), "50%"), 600)
-	// The 8 pods of the web service have waited for their first nodes for 3 s: 24 / 12 = 2.
-	if got.PendingSeconds.Mean != 2 || got.PendingSeconds.Max != 3 || on["b1"] != "group-1-00003" {
-		t.Errorf("with slack: pending %+v, on %v", got.PendingSeconds, on)
-	}
-	// After the burst 12 cores are requested and 6 kept free: 18 cores are 5 nodes of 4.
-	if got.Scaling.NodesAdded != 5 || got.Scaling.Slack.Mean < 0.98 {
-		t.Errorf("with slack: %+v %+v", got.Scaling, got.Scaling.Slack)
-	}
-}
-
 // TestNodesAreRemoved has 12 pods of 1 core on nodes of 4 cores: one input node and two added
 // nodes. The pods run for 1000 s, on the first node from 0 s on, on the added nodes from 120 s on;
 // a and e do not end. From 1120 s on, one added node is empty and the other added node runs e,
@@ -182,17 +155,9 @@ func TestAutoscalerReasons(t *testing.T) {
 			one(4), "shape=4x16,max=0",
 			map[string]int{"Insufficient cpu, Insufficient memory; the groups that it fits on are at their maximum size": 2},
 		},
-		"one allowed": {
-			one(4), "shape=4x16,max=1",
-			map[string]int{"Insufficient cpu, Insufficient memory; the groups that it fits on are at their maximum size": 1},
-		},
 		"long boot time": {
 			one(4), "shape=4x16,boot=86400",
 			map[string]int{"Insufficient cpu, Insufficient memory; a node for it is booting": 2},
-		},
-		"very large pods": {
-			one(1000000), "shape=10000x131072,max=100000",
-			map[string]int{"Insufficient cpu, Insufficient memory; fits on no node of the autoscaler's groups": 2},
 		},
 		"no pods":      {recording.Input{Nodes: one(1).Nodes}, "max=100000", map[string]int{}},
 		"no boot time": {one(4), "shape=4x16,boot=0", map[string]int{}},
