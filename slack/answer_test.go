@@ -40,6 +40,10 @@ func TestAnswerOf(t *testing.T) {
 				{"type": "LimitedByQuotas", "status": "False", "observedGeneration": 2}, {"type": "Provisioning", "status": "True"}]}`,
 			Answer{State: AnswerAccepted, Replicas: 3, Provisioned: true},
 		},
+		"accepted, not yet added": {
+			`{"replicas": 3, "conditions": [{"type": "ReadyForProvisioning", "status": "True", "lastTransitionTime": "` + noonText + `"}]}`,
+			Answer{State: AnswerAccepted, Replicas: 3, UnprovisionedSince: since},
+		},
 		"only the last condition, written by Cluster Autoscaler 1.35.0": {
 			`{"replicas": 3, "conditions": [{"type": "Provisioning", "status": "True", "reason": "FakePodsInjected"}]}`,
 			Answer{State: AnswerAccepted, Replicas: 3, Provisioned: true},

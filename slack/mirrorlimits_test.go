@@ -60,7 +60,6 @@ func TestMirrorLimits(t *testing.T) {
 			"Deployment a/w requires 3 placeholders, maxPlaceholders permits 1 more in namespace a; " +
 				"Deployment a/x requires 4 placeholders, maxPlaceholders permits 0 more in namespace a",
 		},
-		"exactly": {limits(2, 4, 4), []Workload{workloadIn("a", "x", "2", 1), workloadIn("a", "y", "2", 1)}, "a/x=2 a/y=2", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			plan := mirrorsOf(t, newPolicy("0", tc.change), tc.workloads...)

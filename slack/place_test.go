@@ -39,7 +39,6 @@ func TestPlace(t *testing.T) {
 		demands []demand
 		want    int64
 	}{
-		"no nodes": {newPoolLedger(), []demand{demandOf(cores(1, 1), 3)}, 0},
 		// floor(4/1.5) + floor(2/1.5) = 2 + 1.
 		"node by node": {ledgerWithFree(9, cores(4, 16), cores(2, 16)), []demand{demandOf(cores(1.5, 1), 5)}, 3},
 		// 3 CPUs in total, but no node has 2.

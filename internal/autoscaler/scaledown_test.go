@@ -43,7 +43,6 @@ func TestUnneeded(t *testing.T) {
 		"one": {nodes: [][]int64{{2}, {1}}, want: []int{1}},
 		// 2 of 4 are not below 0.5.
 		"at the threshold": {nodes: [][]int64{{2}, {2}}},
-		"empty":            {nodes: [][]int64{{}, {}}, want: []int{0, 1}},
 		// The second is needed for the pod of the first.
 		"not both":                {nodes: [][]int64{{1}, {1}}, want: []int{0}},
 		"empty nodes first":       {nodes: [][]int64{{1}, {}, {2}}, want: []int{1, 0}},

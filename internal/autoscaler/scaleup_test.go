@@ -34,7 +34,6 @@ func TestScaleUp(t *testing.T) {
 		want     []int
 		outcomes []PodOutcome
 	}{
-		"no pending pods": {groups: []Group{small}, want: []int{0}, outcomes: []PodOutcome{}},
 		// 5 x 1 core need two nodes.
 		"two nodes": {
 			pods: pods(5, 1), groups: []Group{small}, want: []int{2},

@@ -73,7 +73,6 @@ func TestResults(t *testing.T) {
 		},
 		"zero clusters":      {`numberOfClusters: 0`, nil, "", reasonNoneMatched, "spec.numberOfClusters is 0: no cluster is selected"},
 		"more than feasible": {`numberOfClusters: 5`, nil, "a b c", reasonNotAllScheduled, "selected 3 of 5 clusters"},
-		"some matched":       {inZone1, nil, "a b", reasonAllScheduled, "in the sets: 3, matching the predicates: 2"},
 		"none matched":       {nowhere, nil, "", reasonNoneMatched, "matching the predicates: 0"},
 		"empty set":          {`clusterSets: [empty]`, nil, "", reasonSetsEmpty, "the cluster sets have no clusters"},
 		"unbound set":        {`clusterSets: [away]`, nil, "", reasonNoIntersection, "spec.clusterSets: away: not bound"},
@@ -115,6 +114,11 @@ func TestResults(t *testing.T) {
 			reason, message := reasonOf(t, v)
 			if got := clustersOf(v); got != tc.chosen || reason != tc.reason || !strings.Contains(message, tc.message) {
 				t.Errorf("chosen %q, %s: %s; want %q, %s: %s", got, reason, message, tc.chosen, tc.reason, tc.message)
+			}
+			for _, c := range v.Ranking() {
+				if c.Chosen != (c.Reason == "") {
+					t.Errorf("%s is selected: %t, reason %q", c.Name, c.Chosen, c.Reason)
+				}
 			}
 			if len(v.Groups) == 0 {
 				t.Error("no groups, want at least an empty one")
