@@ -269,7 +269,8 @@ func TestLoopKeepsMirrors(t *testing.T) {
 		"a pod uses the device":       {newWorkload("2", gpu), []*v1.Pod{gpuPod("w", "n1")}, [2]string{"n0", "n1"}, [2]string{"n0", ""}},
 		"node selector": {
 			newWorkload("2", func(s *v1.PodSpec) { s.NodeSelector = nodeByName{"zone": "x"} }), nil,
-			[2]string{"n0", "n1"}, [2]string{"", ""},
+			[2]string{"n0", "n1"},
+			[2]string{"", ""},
 		},
 	} {
 		loop, err := NewLoop(newPolicy("0"), "slack")

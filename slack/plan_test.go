@@ -89,13 +89,17 @@ func TestComputeRate(t *testing.T) {
 			true, nil, // 12.8 GiB, rounded up
 		},
 		"no nodes": {
-			poolOf(nil, cores(1, 1)), usual, nil, Placeholders{}, false,
+			poolOf(nil, cores(1, 1)), usual, nil,
+			Placeholders{},
+			false,
 			[]string{"no node is in the pool: the size of placeholders cannot be determined"},
 		},
 		// E = (1, 4), and s = min((3.2, 0), (1, 4)) = (1, 0): the only node has no memory.
 		"no node has a resource": {
 			poolOf(map[resources.Amounts]int{cores(16, 0): 1}, times(10, cores(1, 4))...), restOnly,
-			nil, Placeholders{cores(1, 0), 1}, false,
+			nil,
+			Placeholders{cores(1, 0), 1},
+			false,
 			[]string{"placeholders cannot hold memory: no pod that may be the biggest requests it, or no usable node has any"},
 		},
 		// 8 required, maximum 4: the maximum size is (1, 4), the biggest pod.

@@ -110,9 +110,14 @@ func TestCheckAccepted(t *testing.T) {
 	} {
 		policy := &v1alpha1.ResourceSlack{ObjectMeta: metav1.ObjectMeta{Name: "general"}}
 		if tc.status != "" {
-			policy.Status.Conditions = []metav1.Condition{{
-				Type: v1alpha1.ConditionAccepted, Status: tc.status, Message: "the message", LastTransitionTime: metav1.NewTime(noon.Add(-tc.since)),
-			}}
+			policy.Status.Conditions = []metav1.Condition{
+				{
+					Type:               v1alpha1.ConditionAccepted,
+					Status:             tc.status,
+					Message:            "the message",
+					LastTransitionTime: metav1.NewTime(noon.Add(-tc.since)),
+				},
+			}
 		}
 		e := &examination{now: noon}
 		e.checkAccepted(policy)

@@ -98,7 +98,8 @@ func TestRead(t *testing.T) {
 				values := map[string]float64{"cpu_mean": 0.1, "cpu_std": 0.02, "memory_mean": 0.3, "memory_std": 0.04}
 				return list(sample(node1, values[query]))
 			},
-			map[string]load.Node{"node-1": node(0.1, 0.02, 0.3, 0.04)}, 0, nil, "",
+			map[string]load.Node{"node-1": node(0.1, 0.02, 0.3, 0.04)},
+			0, nil, "",
 		},
 		"slightly above one":  {all(1.02), map[string]load.Node{"node-1": node(1, 1, 1, 1)}, 0, nil, ""},
 		"slightly below zero": {all(-0.001), map[string]load.Node{"node-1": node(0, 0, 0, 0)}, 0, nil, ""},
@@ -135,7 +136,8 @@ func TestRead(t *testing.T) {
 		},
 		"a name of quotes and braces": {
 			func(string) string { return list(sample(`"node":"x\"} or up{"`, 0.5)) },
-			map[string]load.Node{`x"} or up{`: half["node-1"]}, 0, nil, "",
+			map[string]load.Node{`x"} or up{`: half["node-1"]},
+			0, nil, "",
 		},
 		"no memory": {
 			func(query string) string {
@@ -144,8 +146,10 @@ func TestRead(t *testing.T) {
 				}
 				return list(sample(node1, 0.5))
 			},
-			map[string]load.Node{"node-1": {CPU: load.Utilization{Mean: 0.5, StdDev: 0.5}, HasCPU: true}}, 0,
-			map[load.Series]string{load.MemoryMean: "no data", load.MemoryStdDev: "no data"}, "",
+			map[string]load.Node{"node-1": {CPU: load.Utilization{Mean: 0.5, StdDev: 0.5}, HasCPU: true}},
+			0,
+			map[load.Series]string{load.MemoryMean: "no data", load.MemoryStdDev: "no data"},
+			"",
 		},
 		"no means": {
 			func(query string) string {

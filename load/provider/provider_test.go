@@ -53,11 +53,13 @@ func TestNew(t *testing.T) {
 			at(metricprovider.MetricsServer, ""), Cluster{}, "metrics-server: requires access to a cluster, for its metrics and nodes",
 		},
 		"SignalFx": {
-			metricprovider.Config{Type: metricprovider.SignalFx, Address: "https://s", Token: "a", Step: minute}, Cluster{},
+			metricprovider.Config{Type: metricprovider.SignalFx, Address: "https://s", Token: "a", Step: minute},
+			Cluster{},
 			"SignalFx at https://s",
 		},
 		"SignalFx, no token": {
-			at(metricprovider.SignalFx, "https://s"), Cluster{},
+			at(metricprovider.SignalFx, "https://s"),
+			Cluster{},
 			"tokenFile: required for SignalFx, or set the environment variable SIGNALFX_TOKEN",
 		},
 		"a service": {
@@ -66,7 +68,8 @@ func TestNew(t *testing.T) {
 		"a file":          {at(metricprovider.File, "/var/load.json"), Cluster{}, "the file /var/load.json"},
 		"a file, no path": {at(metricprovider.File, ""), Cluster{}, "address: required: the path of the file"},
 		"no type": {
-			metricprovider.Config{}, Cluster{},
+			metricprovider.Config{},
+			Cluster{},
 			`type: invalid value "": must be one of Prometheus, KubernetesMetricsServer, SignalFx, Service, File`,
 		},
 		"address of metrics-server": {
@@ -74,7 +77,8 @@ func TestNew(t *testing.T) {
 			"address: not used by type KubernetesMetricsServer: only by Prometheus, SignalFx, Service, File",
 		},
 		"a token for a file": {
-			metricprovider.Config{Type: metricprovider.File, Address: "/a", Token: "b"}, Cluster{},
+			metricprovider.Config{Type: metricprovider.File, Address: "/a", Token: "b"},
+			Cluster{},
 			"token: not used by type File: only by Prometheus, SignalFx, Service",
 		},
 	}
@@ -133,7 +137,8 @@ func TestNewPods(t *testing.T) {
 			metricprovider.Config{Type: metricprovider.Prometheus, Window: minute}, Cluster{}, "window: not used for the usage of pods",
 		},
 		"a query for metrics-server": {
-			metricprovider.Config{Type: metricprovider.MetricsServer, Queries: metricprovider.Queries{PodCPU: "a"}}, Cluster{},
+			metricprovider.Config{Type: metricprovider.MetricsServer, Queries: metricprovider.Queries{PodCPU: "a"}},
+			Cluster{},
 			"queries.podCPU: not used by type KubernetesMetricsServer: only by Prometheus",
 		},
 	} {

@@ -189,7 +189,8 @@ func summarizeFleet(results []demo.Result) string {
 	slowest := slices.MaxFunc(results, func(a, b demo.Result) int { return cmp.Compare(a.Seconds, b.Seconds) })
 	return fmt.Sprintf(
 		"placements follow the resources of clusters, stay, or go where workloads fit, as configured (%d decisions, the slowest after %.2f s)",
-		len(results), slowest.Seconds,
+		len(results),
+		slowest.Seconds,
 	)
 }
 

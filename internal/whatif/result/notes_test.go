@@ -41,7 +41,8 @@ func TestNotes(t *testing.T) {
 		"idle, with slack":  {[]Run{idle, idle}, 0.7, "5%", "Compare the pending time"},
 		"nothing scheduled": {[]Run{placed, placed}, 0.7, "", "Nothing was scheduled: 10 of 10 pods have a node"},
 		"before the first reading": {
-			[]Run{busy, unmeasured}, 0.7, "",
+			[]Run{busy, unmeasured},
+			0.7, "",
 			"6 of 10 pods were placed before the first measurement of load, which second reads. Spread the arrivals with over= in --generate.",
 		},
 		"recorded, before the first reading": {

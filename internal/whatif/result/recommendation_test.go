@@ -56,30 +56,42 @@ func TestRecommendation(t *testing.T) {
 		"clearly better": {5, figures{"overloadMinutes": {100, 10, 1}}, 0, "Use other in place of default.", "No figure is clearly worse."},
 		"not clear":      {5, figures{"overloadMinutes": {100, 90, 0}}, 0, "Keep default: ", "No figure is clearly worse."},
 		"clear harm": {
-			5, figures{"overloadMinutes": {100, 10, 1}, "unschedulable": {0, 5, 1}}, 0, "Keep default: ",
+			5,
+			figures{"overloadMinutes": {100, 10, 1}, "unschedulable": {0, 5, 1}},
+			0, "Keep default: ",
 			"Clearly worse: unschedulable pods +5",
 		},
 		"a price that is no harm": {
-			5, figures{"overloadMinutes": {100, 10, 1}, "cpuLimitRatioMax": {1.5, 2, 1}}, 0, "Use other in place of default.",
+			5,
+			figures{"overloadMinutes": {100, 10, 1}, "cpuLimitRatioMax": {1.5, 2, 1}},
+			0, "Use other in place of default.",
 			"Clearly worse: CPU limit ratio, max +0.5",
 		},
 		"blind limit ratios": {
-			5, figures{"overloadMinutes": {100, 10, 1}, "cpuLimitRatioMax": {1.5, 2, 1}}, 7, "Use other in place of default.",
+			5,
+			figures{"overloadMinutes": {100, 10, 1}, "cpuLimitRatioMax": {1.5, 2, 1}},
+			7, "Use other in place of default.",
 			"No figure is clearly worse.",
 		},
 		"cheaper with an autoscaler": {
-			5, figures{"cost": {200, 180, 1}, "overloadMinutes": {100, 110, 0}, "cpuLimitRatioMax": {1.5, 2, 1}}, 0,
+			5,
+			figures{"cost": {200, 180, 1}, "overloadMinutes": {100, 110, 0}, "cpuLimitRatioMax": {1.5, 2, 1}},
+			0,
 			"Use other in place of default.", "Clearly worse: CPU limit ratio, max +0.5",
 		},
 		"cheaper with more overload": {
-			5, figures{"cost": {200, 180, 1}, "overloadMinutes": {100, 110, 1}}, 0,
+			5,
+			figures{"cost": {200, 180, 1}, "overloadMinutes": {100, 110, 1}},
+			0,
 			"Keep default: no other profile costs clearly less or overloads", "Clearly worse: overload, node minutes +10",
 		},
 		"less overload at a higher cost": {
 			5, figures{"cost": {180, 200, 1}, "overloadMinutes": {100, 10, 1}}, 0, "Keep default: ", "Clearly worse: cost of nodes +20",
 		},
 		"less overload at about the cost": {
-			5, figures{"cost": {180, 181, 0}, "overloadMinutes": {100, 10, 1}}, 0,
+			5,
+			figures{"cost": {180, 181, 0}, "overloadMinutes": {100, 10, 1}},
+			0,
 			"Use other in place of default.", "No figure is clearly worse.",
 		},
 		"one seed": {1, figures{"overloadMinutes": {100, 10, 1}}, 0, "Cannot tell: one pair", "No figure is clearly worse."},
@@ -126,7 +138,10 @@ func TestHeadroom(t *testing.T) {
 		want, effect string
 	}{
 		"lower maximum": {
-			5, [3]float64{0.8, 0.61, 1}, [3]float64{0.6, 0.6, 0}, "No node was overloaded with any profile; other leaves more headroom",
+			5,
+			[3]float64{0.8, 0.61, 1},
+			[3]float64{0.6, 0.6, 0},
+			"No node was overloaded with any profile; other leaves more headroom",
 			"No node is overloaded with either profile. CPU load of nodes, max: 61 % instead of 80 %, 19 points more headroom.",
 		},
 		"lower p95": {5, [3]float64{}, [3]float64{0.7, 0.6, 1}, "other leaves more headroom", "p95: 60 % instead of 70 %, 10 points more"},
@@ -167,11 +182,13 @@ func TestCannotTell(t *testing.T) {
 		"no overload":       {Run{Scheduled: 1}, equal, "limits", "no node was overloaded", ""},
 		"nothing scheduled": {Run{}, equal, "limits", "no pod was scheduled", ""},
 		"profile of the chart": {
-			Run{Scheduled: 1, Outcome: Outcome{OverloadMinutes: 1}}, better, "predicted", "Use predicted in place of default.",
+			Run{Scheduled: 1, Outcome: Outcome{OverloadMinutes: 1}},
+			better, "predicted", "Use predicted in place of default.",
 			"scheduler.profiles: [{schedulerName: plimsoll-scheduler, use: predicted}]",
 		},
 		"file": {
-			Run{Scheduled: 1, Outcome: Outcome{OverloadMinutes: 1}}, better, "new.yaml", "Use new.yaml",
+			Run{Scheduled: 1, Outcome: Outcome{OverloadMinutes: 1}},
+			better, "new.yaml", "Use new.yaml",
 			"--set-file scheduler.config=new.yaml",
 		},
 		"other": {
@@ -242,20 +259,28 @@ func TestSlackRecommendation(t *testing.T) {
 	}{
 		// 6 - 1.4 = 4.6 is more than two thirds of 6 - 1 = 5, 6 - 4 = 2 is less.
 		"the cheapest that reduces enough": {
-			true, [][3]float64{{6, 100, 0}, {4, 103, 0}, {1.4, 107, 0}, {1, 130, 0}}, "Use slack 20% in place of slack 0%",
+			true,
+			[][3]float64{{6, 100, 0}, {4, 103, 0}, {1.4, 107, 0}, {1, 130, 0}},
+			"Use slack 20% in place of slack 0%",
 			"1.400 s on average instead of 6 s", "cost of nodes +7",
 		},
 		// 6 - 2.7 = 3.3 is less than two thirds of 5.
 		"a cheaper one that reduces too little": {
-			true, [][3]float64{{6, 100, 0}, {2.7, 107, 0}, {1, 130, 0}}, "Use slack 20% in place of slack 0%",
+			true,
+			[][3]float64{{6, 100, 0}, {2.7, 107, 0}, {1, 130, 0}},
+			"Use slack 20% in place of slack 0%",
 			"1 s on average instead of 6 s", "cost of nodes +30",
 		},
 		"harm": {
-			true, [][3]float64{{6, 100, 0}, {4, 103, 0}, {1, 130, 9}}, "Use slack 10% in place of slack 0%",
+			true,
+			[][3]float64{{6, 100, 0}, {4, 103, 0}, {1, 130, 9}},
+			"Use slack 10% in place of slack 0%",
 			"4 s on average instead of 6 s", "cost of nodes +3",
 		},
 		"not clear": {
-			false, [][3]float64{{6, 100, 0}, {1, 107, 0}}, "Keep slack 0%: ",
+			false,
+			[][3]float64{{6, 100, 0}, {1, 107, 0}},
+			"Keep slack 0%: ",
 			"Whether pods are pending for more or less time is not clear: 1 s", "cost of nodes +7",
 		},
 		"longer": {true, [][3]float64{{6, 100, 0}, {7, 101, 0}}, "Keep slack 0%: ", "Pods are pending for more time: 7 s", "cost of nodes +1"},

@@ -77,7 +77,8 @@ func TestVerdicts(t *testing.T) {
 		},
 		// Avoided 5 and 15: a standard deviation of 7.07, t(1) = 12.7: 20 ± 127.
 		"chance": {
-			[]*Window{window(0, run(1), run(1), run()), window(1, run(3), run(3), run())}, result.CannotTell,
+			[]*Window{window(0, run(1), run(1), run()), window(1, run(3), run(3), run())},
+			result.CannotTell,
 			"Cannot tell what predicted would have changed in the last 7 days: the difference, -20 ± 127 node minutes, can be chance.",
 		},
 		"error": {

@@ -72,7 +72,8 @@ func TestLimits(t *testing.T) {
 		before, want map[string]string
 	}{
 		"version 1": {
-			1, map[string]string{"cpu/x": "", "memory/x": "", "cpuset/cpuset.cpus": "0-1\n", "cpuset/cpuset.mems": "0\n"},
+			1,
+			map[string]string{"cpu/x": "", "memory/x": "", "cpuset/cpuset.cpus": "0-1\n", "cpuset/cpuset.mems": "0\n"},
 			map[string]string{
 				"cpu/top/node/cpu.cfs_period_us": "100000", "cpu/top/node/cpu.cfs_quota_us": "30000", "cpu/top/node/cpu.shares": "10000",
 				"cpuset/top/cpuset.cpus": "0-1\n", "cpuset/top/node/cpuset.cpus": "0-1\n", "cpuset/top/node/cpuset.mems": "0\n",

@@ -52,7 +52,8 @@ func TestSlackBurstPreemptsPlaceholders(t *testing.T) {
 	}
 	awaitPlaceholders(t, c, controller, 5, 0)
 	for _, pod := range placeholders(t.Context(), c, t) {
-		if *pod.Spec.Priority != -10 || *pod.Spec.PreemptionPolicy != v1.PreemptNever || pod.Spec.PriorityClassName != slack.PriorityClassName {
+		if *pod.Spec.Priority != -10 || *pod.Spec.PreemptionPolicy != v1.PreemptNever ||
+			pod.Spec.PriorityClassName != slack.PriorityClassName {
 			t.Errorf("%s: priority %d, preemption policy %s", pod.Name, *pod.Spec.Priority, *pod.Spec.PreemptionPolicy)
 		}
 	}
