@@ -79,7 +79,7 @@ type fields struct {
 
 // known has the fields of all kinds.
 var known = sync.OnceValue(func() fields {
-	out := fields{sets.New("f:spec", "f:nodeName"), sets.New(
+	out := fields{sets.New("f:spec", "f:nodeName", "since"), sets.New(
 		"capacity", "counters", "attributes", "nodeAllocatableResources", "pricePerHour",
 		capacityv1alpha1.AnnotationLimit, capacityv1alpha1.AnnotationPrice,
 	)}
