@@ -264,18 +264,6 @@ func FuzzScoreIsInRange(f *testing.F) {
 	})
 }
 
-func BenchmarkLoadRisk(b *testing.B) {
-	for name, limits := range map[string]float64{"bound 1": 12, "bound under 1": 6} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			r := Resource{Capacity: 8, Machine: 8, Requests: 3, Limits: limits, PodRequest: 1, PodLimit: 2}
-			for b.Loop() {
-				r.LoadRisk(Load{0.45, 0.1}, 5)
-			}
-		})
-	}
-}
-
 func Example() {
 	// Eight cores. The pods on the node request four and may use twelve; the
 	// pending pod requests one and may use two. A load of half the machine,

@@ -1,6 +1,11 @@
 package doctor
 
-import "testing"
+import (
+	"bytes"
+	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/doctor"
+)
 
 // TestParseName checks the value of --autoscaler.
 func TestParseName(t *testing.T) {
@@ -15,5 +20,48 @@ func TestParseName(t *testing.T) {
 		if err != nil && err.Error() != `--autoscaler: invalid value "`+text+`": must be NAMESPACE/NAME of a Deployment` {
 			t.Errorf("error %q", err)
 		}
+	}
+}
+
+var findings = []doctor.Finding{
+	{Check: "clock", Level: doctor.OK, Message: "differs by 1 s"},
+	{Check: "nodes", Level: doctor.OK, Message: "3 nodes"},
+	{Check: "nodes", Level: doctor.Warning, Message: "node-2 is not ready", Fix: "kubectl describe node node-2"},
+	{Check: "load", Level: doctor.Problem, Message: "the load is 20 minutes old", Fix: "see the logs"},
+	{Check: "slack", Level: doctor.OK, Message: "no policies"},
+}
+
+// TestPrintFindings checks the order: problems, warnings, each with its remedy, and one line for passed checks.
+func TestPrintFindings(t *testing.T) {
+	var out bytes.Buffer
+	printFindings(&out, findings)
+	want := `PROBLEM load: the load is 20 minutes old
+  remedy: see the logs
+
+WARNING nodes: node-2 is not ready
+  remedy: kubectl describe node node-2
+
+OK clock, slack
+1 problem, 1 warning, 4 checks
+`
+	if out.String() != want {
+		t.Errorf("got\n%s, want\n%s", out.String(), want)
+	}
+}
+
+func TestPrintMarkdown(t *testing.T) {
+	var out bytes.Buffer
+	printMarkdown(&out, findings)
+	want := `### plimsoll doctor: 1 problem, 1 warning, 4 checks
+
+| level | check | finding | remedy |
+| --- | --- | --- | --- |
+| problem | load | the load is 20 minutes old | see the logs |
+| warning | nodes | node-2 is not ready | kubectl describe node node-2 |
+
+OK: clock, slack
+`
+	if out.String() != want {
+		t.Errorf("got\n%s, want\n%s", out.String(), want)
 	}
 }

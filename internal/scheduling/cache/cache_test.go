@@ -185,31 +185,6 @@ func TestCacheAllocations(t *testing.T) {
 	}
 }
 
-func BenchmarkSums(b *testing.B) {
-	var pods []*v1.Pod
-	for i := range 100 {
-		pods = append(pods, podRequesting(fmt.Sprint("pod-", i), int64(i)))
-	}
-	node := nodeWith("node", pods...)
-	all, cache := &lister{nodes: []fwk.NodeInfo{node}}, New()
-	for name, inGroup := range map[string]bool{"unchanged": false, "unchanged, in a group": true} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			pending := &Pending{InGroup: inGroup, all: all}
-			for b.Loop() {
-				cache.Sums(node, pending)
-			}
-		})
-	}
-	b.Run("new generation with 100 pods", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			node.Generation++
-			cache.Sums(node, in(all))
-		}
-	})
-}
-
 // A derived value is computed again for another input, and for other pods, also of a group; otherwise once.
 func TestDerived(t *testing.T) {
 	node := nodeWith("node", podRequesting("a", 100))

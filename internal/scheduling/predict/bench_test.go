@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"testing"
+	"unsafe"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/test/support/measure"
@@ -57,5 +58,12 @@ func BenchmarkObserve(b *testing.B) {
 			b.ReportMetric(float64(kept)/(1<<20), "MiB-kept")
 			runtime.KeepAlive(model)
 		})
+	}
+}
+
+// TestHistoryIsSmall checks that the state of a workload takes at most 1 KiB.
+func TestHistoryIsSmall(t *testing.T) {
+	if size := unsafe.Sizeof(workloadState{}); size > 1024 {
+		t.Errorf("the state of a workload has %d bytes, want at most 1024", size)
 	}
 }

@@ -181,22 +181,3 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
-
-// BenchmarkEncode measures a history of 10,000 workloads; fits is how many workloads fit.
-func BenchmarkEncode(b *testing.B) {
-	var workloads []predict.Past
-	for i := range 10_000 {
-		w := workload(fmt.Sprintf("service-%x", uint32(i)*2654435761), float64(i%40)+0.123)
-		w.Namespace = fmt.Sprintf("team-%d", i%200)
-		w.CPU.Mean, w.CPU.Seconds, w.Memory.Mean, w.Memory.Seconds = math.Sqrt(float64(i)), float64(i*7919%100_000), math.Cbrt(
-			float64(i),
-		), float64(i*31%50_000)
-		workloads = append(workloads, w)
-	}
-	for b.Loop() {
-		data, written, err := EncodeHistory(workloads, kube.MaxSaved)
-		must.Succeed(b, err)
-		b.ReportMetric(float64(len(data))/1024, "KiB")
-		b.ReportMetric(float64(kube.MaxSaved)*float64(written)/float64(len(data)), "workloads-fit")
-	}
-}

@@ -78,11 +78,3 @@ func TestNilMetrics(*testing.T) {
 	m.ObserveError(v1.ResourceMemory, 0.5, 0.6)
 	m.WatchHistory(context.Background(), nil)
 }
-
-func BenchmarkObserveError(b *testing.B) {
-	m := NewMetrics(nil)
-	b.ReportAllocs()
-	for b.Loop() {
-		m.ObserveError(v1.ResourceCPU, 0.5, 0.55)
-	}
-}

@@ -198,31 +198,3 @@ func TestCollectAfterChanges(t *testing.T) {
 		}
 	})
 }
-
-// BenchmarkCollect measures a scrape of 5,000 nodes with 30 pods each, if no pods or the pods of 100 nodes
-// changed since the previous scrape.
-func BenchmarkCollect(b *testing.B) {
-	for _, changed := range []int{0, 100} {
-		b.Run(fmt.Sprintf("changed=%d", changed), func(b *testing.B) {
-			informers := newFakeInformers()
-			pod := func(i, j int) *v1.Pod { return schedtest.CPU(fmt.Sprint(i, "-", j), fmt.Sprint(i), "1", "2") }
-			for i := range 5000 {
-				pods := make([]*v1.Pod, 30)
-				for j := range pods {
-					pods[j] = pod(i, j)
-				}
-				informers.add(b, []*v1.Node{schedtest.Node(fmt.Sprint(i), "cpu", "64", "memory", "256Gi")}, pods)
-			}
-			var c Collector
-			c.Watch(b.Context(), informers, "p", podCountRisk{})
-			testutil.CollectAndCount(&c)
-			b.ReportAllocs()
-			for b.Loop() {
-				for i := range changed {
-					informers.add(b, nil, []*v1.Pod{pod(i, 0)})
-				}
-				testutil.CollectAndCount(&c)
-			}
-		})
-	}
-}

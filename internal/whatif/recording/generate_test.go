@@ -3,7 +3,6 @@ package recording
 import (
 	"fmt"
 	"math"
-	"runtime"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,7 +11,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
-	"github.com/plimsoll-k8s/plimsoll/test/support/measure"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
@@ -279,20 +277,6 @@ func FuzzParseGenerated(f *testing.F) {
 			}
 		}
 	})
-}
-
-// BenchmarkCluster generates 5,000 nodes and 150,000 pods and measures their memory.
-func BenchmarkCluster(b *testing.B) {
-	s, err := ParseGenerated("nodes=5000,pods=150000")
-	must.Succeed(b, err)
-	b.ReportAllocs()
-	var c Input
-	for b.Loop() {
-		c = s.cluster(1)
-	}
-	with := measure.Heap()
-	runtime.KeepAlive(c)
-	b.ReportMetric(float64(with-measure.Heap())/(1<<20), "MiB")
 }
 
 // TestBursts checks that 4 bursts in 1000 s are at 200, 400, 600 and 800 s, and that each has a quarter

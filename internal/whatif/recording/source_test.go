@@ -1,11 +1,17 @@
 package recording
 
 import (
+	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -165,5 +171,115 @@ func TestGatesAreAssumed(t *testing.T) {
 		if assumed := strings.Join(in.Assumptions, "\n"); strings.Contains(assumed, sentence) != want {
 			t.Errorf("%q: assumed %q", node, assumed)
 		}
+	}
+}
+
+// TestWriteSpan checks that a run of a span reads the same from the file of the span as from the whole recording, also if the span does not
+// begin at a step of the usage, the usage has a gap there, or ended before it.
+func TestWriteSpan(t *testing.T) {
+	folder, files := t.TempDir(), 0
+	rapid.Check(t, func(t *rapid.T) {
+		r := draw(t)
+		r.Objects = nil
+		r.About.Step = rapid.SampledFrom([]int{15, 60, 300}).Draw(t, "step")
+		r.finish()
+		from := rapid.Int64Range(0, 30*60).Draw(t, "from")
+		to := from + 60*rapid.Int64Range(1, 20).Draw(t, "minutes")
+		files++
+		text, err := r.WriteSpan(filepath.Join(folder, fmt.Sprint(files, Extension)), from, to)
+		must.Succeed(t, err)
+		written, err := openFlag(text)
+		must.Succeed(t, err)
+		want, err := r.Part(from, to)
+		must.Succeed(t, err)
+		got, err := written.part(1, 0)
+		must.Succeed(t, err)
+		source := Source{Pack: 1, Reschedule: rapid.Bool().Draw(t, "reschedule")}
+		if a, b := describe(want.Input(source)), describe(got.Input(source)); a != b {
+			t.Errorf("from the recording:\n%s\nfrom the span:\n%s", a, b)
+		}
+	})
+}
+
+// TestPartOfSeries checks that each step of a part of a series has the same nearest value as in the series, also if the series begins after the
+// part or ends before it.
+func TestPartOfSeries(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		values := rapid.SliceOfN(rapid.SampledFrom([]float64{1, 2, math.NaN()}), 1, 20).Draw(t, "values")
+		s := NewSeries(rapid.IntRange(0, 40).Draw(t, "first"), values...)
+		s.clip(s.End())
+		from := rapid.IntRange(0, 40).Draw(t, "from")
+		to := from + rapid.IntRange(1, 20).Draw(t, "steps")
+		part := s.between(from, to)
+		part.clip(to - from + 1)
+		if (part.Len() == 0) != (s.Len() == 0) {
+			t.Fatalf("%d values from %d to %d of %d values from %d on", part.Len(), from, to, s.Len(), s.First)
+		}
+		whole, _ := s.withoutGaps()
+		filled, _ := part.withoutGaps()
+		for step := from; s.Len() > 0 && step <= to; step++ {
+			if want, got := whole.nearest(step), filled.nearest(step-from); got != want {
+				t.Errorf("step %d: %v, want %v", step, got, want)
+			}
+		}
+	})
+}
+
+// describe returns what a run reads of an input, with the usage of the pods until the end.
+func describe(in Input) (text string) {
+	text = in.Start.Format(time.RFC3339)
+	for _, n := range in.Nodes {
+		text += fmt.Sprintln(n.Object.Name, n.Appeared, n.Gone)
+	}
+	for i := range in.Pods {
+		p := &in.Pods[i]
+		text += fmt.Sprint(p.Object.Name, p.Object.Spec.NodeName, p.Arrival, p.Duration, *p.Recorded)
+		for second := p.Arrival; p.Usage != nil && second < in.End; second += 10 {
+			cpu, memory := p.Usage.At(second - p.Arrival)
+			text += fmt.Sprint(" ", cpu, memory)
+		}
+		text += "\n"
+	}
+	return text
+}
+
+// hour writes a recording of an hour, in which a pod is created every ten minutes, and returns its name.
+func hour(t *testing.T) string {
+	t.Helper()
+	from := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	r := Recording{
+		About: About{APIVersion: APIVersion, Kind: aboutKind, From: from, To: from.Add(time.Hour + 30*time.Second), Step: 60},
+		Nodes: []Node{{Object: &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, Appeared: -1, Gone: Never}},
+	}
+	for second := int64(0); second < 3600; second += 600 {
+		r.Pods = append(r.Pods, Pod{
+			Object:  &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p" + time.Duration(second*1e9).String()}},
+			Created: second, Scheduled: second, Started: second, Ended: second + 60, Node: "a",
+		})
+	}
+	path := filepath.Join(t.TempDir(), "hour.plrec")
+	must.Succeed(t, r.WriteFile(path))
+	return path
+}
+
+// TestPartsOfRecording divides the last 40 minutes of an hour, with 4 pods, into 3 parts of 13 minutes: seed 3 has the first part,
+// with the pods of minutes 20 and 30; seed 1 the second part, from minute 33, with the pod of minute 40; and seed 2 the third part,
+// with the pod of minute 50.
+func TestPartsOfRecording(t *testing.T) {
+	s := Source{Recording: hour(t) + ",from=20m", Parts: 3}
+	for seed, want := range map[uint64]string{1: "p40m0s", 2: "p50m0s", 3: "p20m0s p30m0s", 4: "p40m0s"} {
+		in, err := s.Input(seed, Limits{})
+		must.Succeed(t, err)
+		var names []string
+		for i := range in.Pods {
+			names = append(names, in.Pods[i].Object.Name)
+		}
+		if got := strings.Join(names, " "); got != want || in.End != 13*60 {
+			t.Errorf("seed %d: pods %s until %d, want %s", seed, got, in.End, want)
+		}
+	}
+	if _, err := (Source{Recording: hour(t), Parts: 61}).Input(1, Limits{}); err == nil ||
+		!strings.Contains(err.Error(), "--seeds: invalid value 61: must be at most 60") {
+		t.Errorf("%v", err)
 	}
 }

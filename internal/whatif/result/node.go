@@ -142,3 +142,90 @@ func (e *Evaluator) kill(node Capacity, pods []Demand, step *Step) {
 	}
 	step.Victims = len(e.victims)
 }
+
+// Values of oom_score_adj that the kubelet sets (pkg/kubelet/qos/policy.go), in thousandths of the
+// machine's memory. The values of burstable pods are strictly between the other two values.
+const (
+	guaranteedAdjustment = -997
+	bestEffortAdjustment = 1000
+	minBurstable         = 3
+	maxBurstable         = 999
+)
+
+// oomScoreAdjustment returns the oom_score_adj that the kubelet sets for a pod with
+// one container:
+//
+//	BestEffort 1000, Guaranteed -997,
+//	Burstable  1000 - 1000 request / machine, rounded up, within [3, 999]
+//
+// The kubelet divides whole bytes and rounds the quotient down.
+func oomScoreAdjustment(class v1.PodQOSClass, memoryRequest, machine float64) int {
+	switch class {
+	case v1.PodQOSGuaranteed:
+		return guaranteedAdjustment
+	case v1.PodQOSBestEffort:
+		return bestEffortAdjustment
+	default: // burstable
+	}
+	if machine <= 0 {
+		return minBurstable
+	}
+	thousandths := min(1000*(memoryRequest/machine), 1000)
+	return min(max(bestEffortAdjustment-int(thousandths), minBurstable), maxBurstable)
+}
+
+// badness returns the kernel's rank of a pod when memory is out (mm/oom_kill.c), in
+// bytes: the memory that it uses and its adjustment.
+func badness(pod *Demand, machine float64) float64 {
+	return pod.MemoryUse() + float64(oomScoreAdjustment(pod.Class, pod.MemoryRequest, machine))/1000*machine
+}
+
+// outcomeShare divides the CPU of a node among pods by weight, as the kernel's fair scheduler does
+// (water-filling, weighted max-min fairness): in proportion to the weights, no pod gets more than
+// its demand, and CPU that a pod does not use is divided among the other pods. It stores the CPU of
+// each pod in granted, and returns the level: the CPU per weight of a pod that does not get its
+// demand, 0 if every pod does. rest is a buffer as long as demand.
+//
+// Each round grants the demand of the pods whose demand is at most their share of
+// the remaining CPU. This can only raise the level, so that earlier rounds remain
+// correct; a round that grants nothing is the last. There are few rounds for any mix
+// of pods, and never more than pods.
+func outcomeShare(capacity float64, demand, weight, granted []float64, rest []int32) float64 {
+	var total, weights float64
+	rest = rest[:0]
+	for i := range demand {
+		total += demand[i]
+		granted[i] = demand[i]
+		weights += weight[i]
+		rest = append(rest, int32(i))
+	}
+	if total <= capacity {
+		return 0
+	}
+	left := max(capacity, 0)
+	for {
+		level := left / weights
+		kept := rest[:0]
+		for _, i := range rest {
+			if demand[i] <= level*weight[i] {
+				left -= demand[i]
+			} else {
+				kept = append(kept, i)
+			}
+		}
+		if len(kept) == len(rest) {
+			for _, i := range rest {
+				granted[i] = level * weight[i]
+			}
+			return level
+		}
+		// Weights are summed again, as differences lose digits. A sum below 0 is due to rounding.
+		rest, left, weights = kept, max(left, 0), 0
+		for _, i := range rest {
+			weights += weight[i]
+		}
+		if len(rest) == 0 {
+			return level // The demand exceeded the capacity only by rounding.
+		}
+	}
+}

@@ -1,7 +1,6 @@
 package result
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -280,28 +279,5 @@ func TestStepDoesNotAllocate(t *testing.T) {
 	e.Step(node, pods)
 	if n := testing.AllocsPerRun(100, func() { e.Step(node, pods) }); n != 0 {
 		t.Errorf("%v allocations", n)
-	}
-}
-
-// BenchmarkStep measures a step of 5,000 nodes with 150,000 pods.
-func BenchmarkStep(b *testing.B) {
-	for _, tc := range []struct {
-		name        string
-		cpu, memory float64
-	}{{"half-overloaded", 32000, 34 * gib}, {"idle", 64000, 64 * gib}} {
-		b.Run(fmt.Sprintf("%s/5000x30", tc.name), func(b *testing.B) {
-			pods, node := cluster(5000, 30), Capacity{CPU: tc.cpu, Memory: tc.memory, MachineMemory: tc.memory}
-			var e Evaluator
-			var totals Totals
-			b.ReportAllocs()
-			for b.Loop() {
-				for n := range pods {
-					step, _, _ := e.Step(node, pods[n])
-					totals.AddStep(n, node, len(pods[n]), 60, step)
-				}
-				totals.EndStep(60)
-			}
-			b.ReportMetric(totals.Result().OverloadMinutes/(totals.elapsed/60)/5000, "overloaded")
-		})
 	}
 }
