@@ -45,7 +45,8 @@ func NewPods(config metricprovider.Config) (*PodSource, error) {
 // String returns the URL of the server, for messages.
 func (s *PodSource) String() string { return s.Client.String() + ", pods" }
 
-// queries returns the queries for CPU and memory with a prefix of the labels, exported_ if the labels of the target replace those of the pods.
+// queries returns the queries for CPU and memory with a prefix of the labels: exported_ if the labels of the target replace the labels of
+// the pods.
 func (s *PodSource) queries(prefix string) (cpu, memory string) {
 	series := func(metric string, matchers ...string) (string, bool) {
 		return selector(&s.config, metric, matchers...), true

@@ -116,15 +116,17 @@ func (d *demos) stay(ctx context.Context, url string, say func(string)) error {
 	case <-running.Done():
 	case <-d.env.Plane.Exited():
 	}
-	switch {
-	case ctx.Err() != nil: // the control plane stops with ctx
+	if running.Err() == nil {
+		return errors.New("the control plane has exited")
+	}
+	select {
+	case <-ctx.Done(): // the control plane stops with ctx
 		<-d.env.Plane.Exited()
 		say("stopped")
 		return nil
-	case running.Err() != nil:
+	default:
 		return context.Cause(running)
 	}
-	return errors.New("the control plane has exited")
 }
 
 // printRow prints the name of a scenario and its result, wrapped beside the name.

@@ -62,8 +62,7 @@ func TestSlackMirrors(t *testing.T) {
 		unannotated := testcluster.Mirrored("web", "", 10)
 		unannotated.Annotations = nil
 		must.Succeed(t, c.Client.Update(t.Context(), unannotated))
-		// The placeholder for the deleted biggest pod remains during the cool-down.
-		c.AwaitBuffers(t, controller, map[string]string{"general-head": "1 x 1 1Gi"})
+		c.AwaitBuffers(t, controller, map[string]string{})
 	})
 	controller.Stop(t)
 }

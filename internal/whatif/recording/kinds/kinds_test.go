@@ -70,6 +70,7 @@ func fillMarked(value reflect.Value, depth int) {
 				fillMarked(value.Field(i), depth+1)
 			}
 		}
+	default:
 	}
 }
 

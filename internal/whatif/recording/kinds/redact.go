@@ -143,22 +143,26 @@ func (r *Redactor) redact(field string, value any) any {
 		out := make(map[string]any, len(value))
 		key, _ := value["key"].(string)
 		for name, item := range value {
-			inner := name
-			switch {
-			case (field == amount || known().amounts.Has(field)) && !known().amounts.Has(name) && name != "version":
-				inner = amount
-			case labelMaps.Has(field) && isText(item):
-				inner = labelField(name)
-			case key != "" && (name == "value" || name == "values"):
-				inner = labelField(key)
-			case field == "drivers[]" && name == "name": // of a CSINode
-				inner = "driver"
-			}
-			out[r.fieldName(field, name, item)] = r.redact(inner, item)
+			out[r.fieldName(field, name, item)] = r.redact(innerField(field, key, name, item), item)
 		}
 		return out
 	}
 	return value
+}
+
+// innerField returns the field of the value of a name in an object, which has a key if it is a requirement, a toleration or a taint.
+func innerField(field, key, name string, value any) string {
+	switch {
+	case (field == amount || known().amounts.Has(field)) && !known().amounts.Has(name) && name != "version":
+		return amount
+	case labelMaps.Has(field) && isText(value):
+		return labelField(name)
+	case key != "" && (name == "value" || name == "values"):
+		return labelField(key)
+	case field == "drivers[]" && name == "name": // of a CSINode
+		return "driver"
+	}
+	return name
 }
 
 // isText reports whether a value is a text.
@@ -185,14 +189,20 @@ func (r *Redactor) fieldName(field, name string, value any) string {
 }
 
 var (
-	// driverOnly matches a CEL expression that selects the devices of one driver. Names in other expressions cannot be replaced, so they are
-	// dropped.
+	// driverOnly matches a CEL expression that selects the devices of one driver. Names in other expressions cannot be replaced, so such
+	// expressions are dropped.
 	driverOnly = regexp.MustCompile(`^\s*device\.driver\s*==\s*(?:"[a-z0-9.-]+"|'[a-z0-9.-]+')\s*$`)
 	number     = regexp.MustCompile(`^[+-]?(\d+\.?\d*|\.\d+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+|%)?$`)
 	times      = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT[\d:.]{8,}(Z|[+-]\d\d:\d\d)|\d\d:\d\d|([\d.]+(h|m|s|ms))+)$`)
 	// owned matches the names of a ReplicaSet of a Deployment and of a Job of a CronJob: the name of the owner, and a hash or a time.
 	owned = regexp.MustCompile(`^(.+)-([bcdfghjklmnpqrstvwxz2456789]{6,10}|[0-9]{8})$`)
 )
+
+// separators has the separators of fields with several texts: REQUEST/SUBREQUEST of devices, and the zones of a volume.
+var separators = map[string]string{
+	"request": "/", "requests": "/", v1.LabelTopologyZone: "__", v1.LabelFailureDomainBetaZone: "__",
+	v1.LabelTopologyRegion: "__", v1.LabelFailureDomainBetaRegion: "__",
+}
 
 // longestNumber is the length of the longest number that is kept where it may identify something.
 const longestNumber = 9
@@ -202,7 +212,6 @@ func (r *Redactor) text(field, text string) string {
 	if text == "" {
 		return ""
 	}
-	separator := ""
 	switch field {
 	case "image": // kube-scheduler adds the default tag before it compares it with the images of nodes.
 		if strings.LastIndex(text, ":") <= strings.LastIndex(text, "/") {
@@ -211,11 +220,8 @@ func (r *Redactor) text(field, text string) string {
 		return r.hash(text) + ":redacted"
 	case "names": // of an image of a node
 		return r.hash(text) + ":redacted"
-	case "request", "requests": // REQUEST/SUBREQUEST of devices
-		separator = "/"
-	case v1.LabelTopologyZone, v1.LabelFailureDomainBetaZone, v1.LabelTopologyRegion, v1.LabelFailureDomainBetaRegion:
-		separator = "__" // between the zones of a volume
 	}
+	separator := separators[field]
 	switch {
 	case keptFields.Has(field), (field == amount || known().amounts.Has(field)) && number.MatchString(text):
 		return text

@@ -54,22 +54,27 @@ func (k *Kind) trim(field string, value any) any {
 		}
 		return out
 	case map[string]any:
-		out := make(map[string]any, len(value))
-		if (field == "template" || field == "manifests[]") && isForeign(value) {
-			return out
-		}
-		for name, item := range value {
-			switch {
-			case field == "annotations" && !k.keepsAnnotation(name):
-			case name == "managedFields" && setsNode(item):
-				out[name] = []any{map[string]any{"fieldsV1": map[string]any{"f:spec": map[string]any{"f:nodeName": map[string]any{}}}}}
-			case !isField(field), name != "managedFields" && !dropped.Has(name):
-				out[name] = k.trim(name, item)
-			}
-		}
-		return out
+		return k.trimObject(field, value)
 	}
 	return value
+}
+
+// trimObject returns the part of an object in a field that a recording keeps.
+func (k *Kind) trimObject(field string, object map[string]any) map[string]any {
+	out := make(map[string]any, len(object))
+	if (field == "template" || field == "manifests[]") && isForeign(object) {
+		return out
+	}
+	for name, item := range object {
+		switch {
+		case field == "annotations" && !k.keepsAnnotation(name):
+		case name == "managedFields" && setsNode(item):
+			out[name] = []any{map[string]any{"fieldsV1": map[string]any{"f:spec": map[string]any{"f:nodeName": map[string]any{}}}}}
+		case !isField(field), name != "managedFields" && !dropped.Has(name):
+			out[name] = k.trim(name, item)
+		}
+	}
+	return out
 }
 
 // keepsAnnotation reports whether a recording keeps an annotation.

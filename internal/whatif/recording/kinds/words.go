@@ -93,10 +93,10 @@ var known = sync.OnceValue(func() fields {
 			add(name, t.Elem())
 		case t.Kind() == reflect.Struct && !seen.Has(t):
 			seen.Insert(t)
-			for i := range t.NumField() {
-				name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+			for field := range t.Fields() {
+				name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 				out.all.Insert(name)
-				add(name, t.Field(i).Type)
+				add(name, field.Type)
 			}
 		}
 	}
