@@ -124,17 +124,24 @@ func TestFitPrioritizers(t *testing.T) {
 // TestBadWorkloads checks that the decisions are kept, with a condition that names the field.
 func TestBadWorkloads(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"replicas": 1}`:                                 "must have exactly one of template and ref",
-		`{"ref": {"kind": "Secret", "name": "a"}}`:        `ref.kind: Unsupported value: "Secret": supported values: "PodTemplate", "Deployment", "ManifestWork"`,
-		`{"ref": {"kind": "Deployment", "name": "../a"}}`: `ref.name: Invalid value: "../a": may not contain '/'`,
-		`replicas: 2`:                               "metadata.annotations[plimsoll.dev/workload]: invalid character 'r' looking",
-		`{"template": {"spec": {}}}`:                "metadata.annotations[plimsoll.dev/workload]: template.spec.containers: required",
-		`{"template": {"kind": "Job", "spec": {}}}`: "metadata.annotations[plimsoll.dev/workload].template: spec.template: required",
+		`{"replicas": 1}`: "must have exactly one of template and ref",
+		`{"ref": {"kind": "Secret", "name": "a"}}`: "" +
+			`ref.kind: Unsupported value: "Secret": supported values: "PodTemplate", "Deployment", "ManifestWork"`,
+		`{"ref": {"kind": "Deployment", "name": "../a"}}`: "" +
+			`ref.name: Invalid value: "../a": may not contain '/'`,
+		`replicas: 2`: "metadata.annotations[plimsoll.dev/workload]: invalid character 'r' looking",
+		`{"template": {"spec": {}}}`: "" +
+			"metadata.annotations[plimsoll.dev/workload]: template.spec.containers: required",
+		`{"template": {"kind": "Job", "spec": {}}}`: "" +
+			"metadata.annotations[plimsoll.dev/workload].template: spec.template: required",
 		`{"template": {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": -1}}}]}}}`: "" +
 			"template.spec.containers[0].resources: found -1 cpu: must be at least 0",
-		`{"replicas": "2", "template": {"spec": {"containers": [{}]}}}`:                                   `replicas: json: cannot unmarshal string into Go struct field WorkloadSpec.replicas of type int64`,
-		`{"template": {"spec": {"containers": [{"resources": {"requests": {"cpu": "1e-2147483647"}}}]}}}`: "the exponent must be from -30 to 30",
-		`{"replicas": -1, "template": {"spec": {"containers": [{}]}}}`:                                    "replicas: Invalid value: -1: must be in [0, 1000000000]",
+		`{"replicas": "2", "template": {"spec": {"containers": [{}]}}}`: "" +
+			`replicas: json: cannot unmarshal string into Go struct field WorkloadSpec.replicas of type int64`,
+		`{"template": {"spec": {"containers": [{"resources": {"requests": {"cpu": "1e-2147483647"}}}]}}}`: "" +
+			"the exponent must be from -30 to 30",
+		`{"replicas": -1, "template": {"spec": {"containers": [{}]}}}`: "" +
+			"replicas: Invalid value: -1: must be in [0, 1000000000]",
 		`{"requiresFit": true}`:      `unknown field "requiresFit"; did you mean requireFit?`,
 		strings.Repeat(" ", 200_000): "found 200000 bytes, at most 100000 are allowed",
 	} {
