@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
@@ -129,7 +131,7 @@ func try(ctx context.Context, generate, use string, seed uint64) (t trial, err e
 		return t, err
 	}
 	spec.Groups[0].AdoptOthers = true
-	policy := &v1alpha1.ResourceSlack{}
+	policy := &v1alpha1.ResourceSlack{ObjectMeta: metav1.ObjectMeta{Name: "recommended"}}
 	policy.Spec.Default()
 	policy.Spec.Mirrors.NamespaceSelector = nil
 	o := recommend.Options{

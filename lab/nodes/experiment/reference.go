@@ -46,14 +46,13 @@ func runReference(ctx context.Context, duration time.Duration) (reference, error
 	return reference{waited.Seconds() / time.Since(begin).Seconds(), float64(lateRequests) / float64(max(requests, 1))}, nil
 }
 
-// sink keeps the compiler from leaving out the work.
-var sink float64
-
 // work uses some microseconds of CPU time.
 func work() {
+	sum := 0.0
 	for i := range 500 {
-		sink += math.Sqrt(float64(i))
+		sum += math.Sqrt(float64(i))
 	}
+	runtime.KeepAlive(sum) // the compiler does not leave out the work
 }
 
 // threadTime returns the CPU time of the current thread.
