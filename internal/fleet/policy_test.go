@@ -14,7 +14,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/decide"
 )
 
-// compilePolicy reports each invalid value with its field, those of the CRD, of Validate, and of expressions; TestValidatePlacement of
+// compilePolicy reports each invalid value with its field: errors of the CRD, of Validate, and of expressions; TestValidatePlacement of
 // config/crd has all rules of the first two. The result has a condition with that message and keeps the decisions.
 func TestInvalidSpecs(t *testing.T) {
 	for name, tc := range map[string]struct{ spec, want string }{

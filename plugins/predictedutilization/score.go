@@ -65,7 +65,7 @@ func normalize(nodes fwk.NodeScoreList) {
 }
 
 // countsUtilization reports whether the term of the utilization counts. Before anything was measured, it would be a guess by requests:
-// other terms, which are those of the default profile, count alone, with the built-in profile as much as there.
+// the other terms count alone. With the built-in profile, they rank nodes as the default profile does.
 func (pl *plugin) countsUtilization(c *cycleData) bool {
 	return c.model.IsMeasured() || pl.weights.least+pl.weights.balanced == 0
 }

@@ -2,6 +2,7 @@ package recording
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -95,8 +96,8 @@ func parseUsageShape(text string, resource int) (UsageShape, error) {
 	if err != nil {
 		return s, err
 	}
-	for key, kinds := range kindsOfKeys {
-		if set[key] != nil && !slices.Contains(kinds, kind) {
+	for _, key := range slices.Sorted(maps.Keys(set)) {
+		if kinds, isOfKinds := kindsOfKeys[key]; isOfKinds && !slices.Contains(kinds, kind) {
 			return s, fmt.Errorf("unknown field %q of %s", key, kind)
 		}
 	}

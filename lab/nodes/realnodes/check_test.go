@@ -29,7 +29,7 @@ func TestMissing(t *testing.T) {
 	for name, tc := range map[string]struct {
 		user                       int
 		mounts, systems, available string
-		capabilities               string   // default: those of root
+		capabilities               string   // default: all, as root has
 		ofGroup                    []string // of a container: the type, the enabled controllers and the processes of the group at the root
 		absent                     []string
 		want                       []string

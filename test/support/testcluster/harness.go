@@ -103,7 +103,7 @@ func KubeconfigOf(t *testing.T, cp *controlplane.ControlPlane, user string, grou
 	return path
 }
 
-// creator is a client of one kind of objects, such as that of nodes.
+// creator is a client of one kind of objects, such as the client of nodes.
 type creator[T any] interface {
 	Create(ctx context.Context, object T, options metav1.CreateOptions) (T, error)
 }

@@ -159,7 +159,7 @@ func TestNoMarkRemains(t *testing.T) {
 	}
 }
 
-// TestFixedNodeIsKept checks that of the managed fields of a pod only one entry remains: that its creator set its node.
+// TestFixedNodeIsKept checks that one entry of the managed fields of a pod remains, without others: that its creator set its node.
 func TestFixedNodeIsKept(t *testing.T) {
 	const created = `{"manager":"kubectl","fieldsV1":{"f:metadata":{},"f:spec":{"f:nodeName":{},"f:containers":{}}}}`
 	const started = `{"manager":"kubelet","fieldsV1":{"f:status":{},"f:spec":{"f:containers":{}}}}`

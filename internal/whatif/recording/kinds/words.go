@@ -72,7 +72,7 @@ var words = sync.OnceValue(func() sets.Set[string] {
 
 // fields are the names of the fields of all kinds.
 type fields struct {
-	// all has all names. Names in amounts are those of fields with amounts, or with an object whose keys are names of resources or of
+	// all has all names. amounts has the names of fields with amounts, or with an object whose keys are names of resources or of
 	// attributes of devices: redaction keeps both.
 	all, amounts sets.Set[string]
 }
