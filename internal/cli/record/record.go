@@ -71,7 +71,7 @@ func (o *options) addAllFlags(cmd *cobra.Command) {
 	flags.StringVarP(&o.output, "output", "o", "", "file to write")
 	flags.BoolVar(&o.force, "force", false, "replace an existing file")
 	flags.BoolVar(&o.follow, "follow", false,
-		"record the cluster itself until interrupted; the file to write is a directory, in which recordings are started and continued")
+		"record the cluster itself until interrupted; the file to write is a directory, in which recordings are started")
 	flags.DurationVar(&o.rotate, "rotate", 24*time.Hour, "with --follow: time after which another recording is started")
 	o.addFlags(cmd, "URL of the Prometheus server, such as http://localhost:9090", "10Gi",
 		"with --follow: size of all recordings in the directory, above which the oldest are removed")

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -74,7 +75,7 @@ replayed with the profile in force and with each candidate, in a process of lowe
 priority. The results of the last days are served as a page, as metrics and as JSON.
 
 Nothing in the cluster is changed: the command only lists and watches objects. A restart
-continues where the last process ended.`,
+begins another window.`,
 		Example: `  # What would the profile predicted have done to this cluster?
   plimsoll shadow
 
@@ -227,14 +228,16 @@ type server struct {
 	// prometheus has other outcomes in the series with matchers. It may be nil.
 	prometheus *prometheus.Client
 	matchers   string
-	// wake has an element if a recording may be finished.
-	wake chan struct{}
+	// wake has an element if a recording may be finished. All recordings but current are.
+	wake    chan struct{}
+	current atomic.Value
 }
 
 // run runs until ctx ends, the folder cannot be written or the listener fails.
 func (s *server) run(ctx context.Context, listener net.Listener) error {
 	s.settings.Log(fmt.Sprintf("serving http://%s, windows of %s, profile in force: %s", listener.Addr(), s.every, s.profiles[0].Name))
-	s.settings.Finished = func(string) {
+	s.settings.Started = func(name string) {
+		s.current.Store(name)
 		select {
 		case s.wake <- struct{}{}:
 		default:
@@ -321,7 +324,7 @@ func reportOf(store *shadow.Store, folder string, days int, now time.Time) (*sha
 func (s *server) pending(now time.Time) ([]string, error) {
 	names, err := record.Recordings(s.folder)
 	names = slices.DeleteFunc(names, func(name string) bool {
-		return recording.Unfinished(name) || now.Sub(record.StartOf(name)) > time.Duration(s.keep)*24*time.Hour
+		return name == s.current.Load() || now.Sub(record.StartOf(name)) > time.Duration(s.keep)*24*time.Hour
 	})
 	names = slices.DeleteFunc(names[max(0, len(names)-maxPending):], s.store.Has)
 	slices.Reverse(names)

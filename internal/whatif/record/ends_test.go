@@ -46,7 +46,7 @@ func TestEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "r.plrec")
-			r := newRecorder(t, path)
+			r := newRecorder(t, path, begin)
 			for i, v := range tc.views {
 				v.at = after(10 * i)
 				must.Succeed(t, r.observe(v))
@@ -78,7 +78,7 @@ func TestRemovedWhileClockIsBack(t *testing.T) {
 // TestHole has usage before and after a hole of 11 days: no usage is kept in memory for the time between.
 func TestHole(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.plrec")
-	r := newRecorder(t, path)
+	r := newRecorder(t, path, begin)
 	pods := []*v1.Pod{newPod("p", "a", after(0))}
 	for _, seconds := range []int{0, 1_000_000} {
 		must.Succeed(t, r.observe(view{at: after(seconds), pods: pods, usage: reading("p")}))

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"syscall"
@@ -34,7 +35,7 @@ type FollowConfig struct {
 	Rotate time.Duration
 	// MaxBytes is the largest size of all recordings in the folder: the oldest recordings are removed.
 	MaxBytes int64
-	// Redact replaces names by pseudonyms, which differ between recordings.
+	// Redact replaces names by pseudonyms, whose key is a file in the folder.
 	Redact bool
 	// Client reads the cluster.
 	Client kubernetes.Interface
@@ -49,8 +50,8 @@ type FollowConfig struct {
 	Epoch time.Time
 	// Log is called with a line about each recording and each failure.
 	Log func(string)
-	// Finished, if set, is called after a recording is finished, or found unusable for continuation.
-	Finished func(name string)
+	// Started, if set, is called with the name of each recording before it is started. All others are finished.
+	Started func(name string)
 }
 
 const (
@@ -111,7 +112,7 @@ const (
 	failureKinds
 )
 
-// Follow records until the context ends, and then commits. While the volume is full, it removes the oldest recordings. An error is
+// Follow records until the context ends. While the volume is full, it removes the oldest recordings. An error is
 // returned if the folder cannot be written for another reason, or if the API server refuses to list pods or nodes.
 func Follow(ctx context.Context, config FollowConfig) error {
 	if err := config.Validate(); err != nil {
@@ -121,9 +122,6 @@ func Follow(ctx context.Context, config FollowConfig) error {
 		return err
 	}
 	f := &follower{FollowConfig: config}
-	if f.Finished == nil {
-		f.Finished = func(string) {}
-	}
 	f.now = func() time.Time { return f.clock(time.Now()) }
 	factory := informers.NewSharedInformerFactoryWithOptions(f.Client, 0, informers.WithTransform(strip))
 	f.pods, f.nodes = factory.Core().V1().Pods().Informer(), factory.Core().V1().Nodes().Informer()
@@ -195,7 +193,7 @@ func (f *follower) loop(ctx context.Context) error {
 	}
 }
 
-// step records one step. It opens a recording if there is none, and another one when the current recording is complete.
+// step records one step. It starts a recording if there is none, and another one when the current recording is complete.
 func (f *follower) step(ctx context.Context) error {
 	now := f.now()
 	if f.current != nil && f.complete(now) {
@@ -204,18 +202,18 @@ func (f *follower) step(ctx context.Context) error {
 		}
 	}
 	if f.current == nil {
-		if err := f.open(ctx, now); err != nil {
+		if err := f.start(ctx, now); err != nil {
 			return err
 		}
 	}
 	at := f.now()
-	if at.Unix() < f.current.state.Last {
+	if at.Unix() < f.current.last {
 		return nil // the clock was set back a little: the next steps are later
 	}
 	if err := f.current.observe(f.view(ctx, at)); err != nil {
 		return err
 	}
-	if f.current.state.Steps%commitSteps != 1 {
+	if f.current.steps%commitSteps != 1 {
 		return nil
 	}
 	if err := f.current.commit(); err != nil {
@@ -228,7 +226,7 @@ func (f *follower) step(ctx context.Context) error {
 // complete reports whether the current recording has its duration or is large, or the clock was set back: times in a recording do not
 // decrease.
 func (f *follower) complete(now time.Time) bool {
-	last := time.Unix(f.current.state.Last, 0)
+	last := time.Unix(f.current.last, 0)
 	return now.Sub(f.current.file.About().From) >= f.Rotate || f.current.file.Size() >= f.MaxBytes/2 || now.Before(last.Add(-2*f.Step))
 }
 
@@ -237,24 +235,24 @@ func (f *follower) finish() error {
 	if err := errors.Join(f.current.commit(), f.current.file.Finish()); err != nil {
 		return err
 	}
-	f.Finished(f.current.file.Path())
 	f.current = nil
 	return nil
 }
 
-// end commits the current recording.
+// end finishes the current recording.
 func (f *follower) end() error {
 	if f.current == nil {
 		return nil
 	}
 	f.summarize()
-	return errors.Join(f.current.commit(), f.current.file.Pause())
+	return f.finish()
 }
 
 // isFull reports whether an error is that a volume or a quota is full.
 func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
-// recover returns nil for a volume that is full: it removes the oldest recording, and the next step continues after the last commit.
+// recover returns nil for a volume that is full: it abandons the current recording after its last commit, removes the oldest recording,
+// but not the last one, and the next step starts another one.
 func (f *follower) recover(err error) error {
 	if !isFull(err) {
 		return err
@@ -267,13 +265,11 @@ func (f *follower) recover(err error) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		if !recording.Unfinished(name) {
-			f.Log("the volume is full: removed " + name)
-			return recording.Discard(name)
-		}
+	if len(names) > 1 {
+		f.Log("the volume is full: removed " + names[0])
+		return os.Remove(names[0])
 	}
-	f.report(volumeFailure, "the volume is full, and has no finished recording to remove: nothing is recorded until there is space")
+	f.report(volumeFailure, "the volume is full, and has no earlier recording to remove: nothing is recorded until there is space")
 	return nil
 }
 
@@ -281,10 +277,10 @@ func (f *follower) recover(err error) error {
 func (f *follower) summarize() {
 	nodes, pods := f.current.file.Count()
 	usage := "no usage"
-	if s := f.current.state; s.Steps > s.Unread {
-		usage = "usage at " + format.Part(s.Steps-s.Unread, s.Steps, "step")
+	if r := f.current; r.steps > r.unread {
+		usage = "usage at " + format.Part(r.steps-r.unread, r.steps, "step")
 	}
-	seconds := f.current.state.Last - f.current.file.About().From.Unix()
+	seconds := f.current.last - f.current.file.About().From.Unix()
 	f.Log(fmt.Sprintf("recorded %d s, %s, %s, %s; continue with the same command",
 		seconds, format.Of(nodes, "node"), format.Of(pods, "pod"), usage))
 }
@@ -298,7 +294,7 @@ func (f *follower) view(ctx context.Context, at time.Time) view {
 	failure := ""
 	if err := f.ping(ctx); err != nil && ctx.Err() == nil {
 		failure = fmt.Sprintf("the API server does not respond: %v", err)
-		f.current.state.Notes.add(
+		f.current.notes.add(
 			"changes of pods and nodes at "+v.at.UTC().Truncate(time.Hour).Format(time.RFC3339)+" or within an hour after",
 			"the API server was not reachable for a time: what happened then is recorded when it was seen later",
 		)

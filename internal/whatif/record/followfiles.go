@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,57 +17,14 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
-// open continues the last recording. If it is finished, has another step or is too old, open starts a new recording.
-func (f *follower) open(ctx context.Context, now time.Time) error {
-	names, err := Recordings(f.Folder)
+// start starts a recording, and removes the oldest.
+func (f *follower) start(ctx context.Context, now time.Time) error {
+	key, err := f.key()
 	if err != nil {
 		return err
 	}
-	for _, name := range slices.Backward(names) {
-		if !recording.Unfinished(name) {
-			continue
-		}
-		if continued, err := f.resume(name, now); err != nil || continued {
-			return err
-		}
-	}
-	if err := f.start(ctx, now); err != nil {
-		return err
-	}
-	return f.prune()
-}
-
-// resume continues a recording. If it is too old or has other options, resume finishes it and returns false.
-func (f *follower) resume(name string, now time.Time) (bool, error) {
-	s := &state{}
-	file, err := recording.Continue(name, s)
-	switch {
-	case isFull(err):
-		return false, err
-	case errors.Is(err, recording.ErrNotCommitted):
-		return false, recording.Discard(name)
-	case err != nil:
-		f.Log(fmt.Sprintf("not continued: %v", err))
-		err = os.Remove(name + recording.StateSuffix)
-		f.Finished(name)
-		return false, err
-	}
-	about := file.About()
-	same := about.Step == int(f.Step.Seconds()) && about.Redacted == f.Redact && s.Pods != nil && s.Nodes != nil
-	f.current = newFollowRecorder(file, s, f.clock)
-	if !same || f.complete(now) {
-		return false, f.finish()
-	}
-	f.Log("continuing " + name)
-	return true, nil
-}
-
-// start starts a recording.
-func (f *follower) start(ctx context.Context, now time.Time) error {
 	now = now.UTC().Truncate(time.Second)
-	s := &state{
-		Key: newKey(f.Redact), Pods: map[string]followObject{}, Nodes: map[string]followObject{}, Last: now.Unix(),
-	}
+	var missing notes
 	about := recording.About{From: now, To: now, Step: int(f.Step.Seconds()), Redacted: f.Redact, Sources: []string{"the API server"}}
 	if f.Usage != nil {
 		about.Sources = append(about.Sources, f.source())
@@ -78,23 +36,48 @@ func (f *follower) start(ctx context.Context, now time.Time) error {
 		if f.Redact {
 			why = withoutText
 		}
-		s.Notes.add("objects other than nodes and pods", "they could not be read: "+why)
+		missing.add("objects other than nodes and pods", "they could not be read: "+why)
 	}
-	about.Kubernetes, s.Notes = cluster.About.Kubernetes, append(s.Notes, cluster.About.Missing...)
+	about.Kubernetes, missing = cluster.About.Kubernetes, append(missing, cluster.About.Missing...)
 	if f.Usage == nil {
-		s.Notes.add("usage of pods", "no source of usage is configured")
+		missing.add("usage of pods", "no source of usage is configured")
 	}
 	name := f.newName(now)
+	if f.Started != nil {
+		f.Started(name)
+	}
 	file, err := recording.Create(name, about)
 	if err != nil {
 		return err
 	}
-	f.current = newFollowRecorder(file, s, f.clock)
-	if err := f.current.objects(cluster.Objects); err != nil {
+	f.current = newFollowRecorder(file, key, f.clock)
+	f.current.notes = missing
+	if err := errors.Join(f.current.objects(cluster.Objects), f.current.commit()); err != nil {
 		return err
 	}
 	f.Log("recording " + name)
-	return f.current.commit()
+	return f.prune()
+}
+
+// keyName is the name of the file with the key of the pseudonyms in a folder.
+const keyName = "key"
+
+// key returns the key of the pseudonyms, which all recordings of a folder share, nil if names are kept. It creates the key if there is
+// none.
+func (f *follower) key() ([]byte, error) {
+	if !f.Redact {
+		return nil, nil
+	}
+	path := filepath.Join(f.Folder, keyName)
+	key, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		key = newKey(true)
+		err = recording.ReplaceFile(path, key)
+	}
+	if err == nil && len(key) != keyBytes {
+		err = fmt.Errorf("%s: found %d bytes: must have %d: remove it to start with other pseudonyms", path, len(key), keyBytes)
+	}
+	return key, err
 }
 
 // newName returns the name of a recording that starts at a time, or the next second without a recording if the clock was set back.
@@ -171,7 +154,7 @@ func (f *follower) prune() error {
 			return err
 		}
 		if total += info.Size(); total > f.MaxBytes/2 && name != f.current.file.Path() {
-			if err := recording.Discard(name); err != nil {
+			if err := os.Remove(name); err != nil {
 				return err
 			}
 			f.Log("removed " + name)

@@ -1,8 +1,8 @@
 // Package record writes recordings and snapshots of clusters. Follow makes recordings of a cluster while it runs: nodes and pods from
 // watches of its API server, and usage from a load source, once per step.
 //
-// A recording is continued after a restart. It is finished after a time or when it is large, and another recording is started; the
-// oldest recordings are removed.
+// After a restart, after a time, or when a recording is large, another recording is started; the oldest recordings are removed. The
+// recordings of a folder are read as one.
 //
 // # Prometheus
 //
@@ -53,52 +53,46 @@ type removal struct {
 	at  time.Time
 }
 
-// state is the state of the recorder after a commit. Times are in seconds since 1970.
-type state struct {
-	// Key is the key of the pseudonyms, empty without redaction.
-	Key   []byte                  `json:"key,omitempty"`
-	Pods  map[string]followObject `json:"pods"`
-	Nodes map[string]followObject `json:"nodes"`
-	// Last is the time of the last view.
-	Last int64 `json:"last"`
-	// Unread is the number of steps whose usage could not be read, Steps the number of all steps.
-	Unread int              `json:"unread"`
-	Steps  int              `json:"steps"`
-	Notes  notes            `json:"notes"`
-	Kills  []recording.Kill `json:"kills,omitempty"`
-}
-
 // followObject is a node or a pod that exists: its number in the file and the hash of its last record.
 type followObject struct {
-	ID   int    `json:"id"`
-	Hash uint64 `json:"hash"`
+	ID   int
+	Hash uint64
 	// Ended is true for a pod whose end is recorded.
-	Ended bool `json:"ended,omitempty"`
+	Ended bool
 	// Absent is true for a pod that the last view did not have. Its removal may be seen later than its absence, and is then recorded.
-	Absent bool `json:"absent,omitempty"`
+	Absent bool
 	// Killed is the last time at which a container was killed for its memory, in seconds since 1970.
-	Killed int64 `json:"killed,omitempty"`
+	Killed int64
 }
 
 // followRecorder writes one recording.
 type followRecorder struct {
 	file   *recording.File
-	state  *state
 	redact *kinds.Redactor
-	usage  map[string]*followUsage
 	// clock returns the recorded time of a time in an object.
 	clock func(time.Time) time.Time
+	// pods and nodes exist, by UID.
+	pods, nodes map[string]followObject
+	// usage is the usage of pods since the last commit.
+	usage map[string]*followUsage
 	// versions has the resource version of each pod when it was recorded last: an unchanged pod is not encoded again.
 	versions map[types.UID]string
+	// last is the time of the last view in seconds since 1970.
+	last int64
+	// unread is the number of steps whose usage could not be read, steps the number of all steps.
+	unread, steps int
+	notes         notes
+	kills         []recording.Kill
 }
 
 // followUsage is the usage of a pod since the last commit.
 type followUsage struct{ cpu, memory recording.Series }
 
-func newFollowRecorder(file *recording.File, s *state, clock func(time.Time) time.Time) *followRecorder {
+// newFollowRecorder returns a recorder that writes to a new file with pseudonyms of a key, nil to keep names.
+func newFollowRecorder(file *recording.File, key []byte, clock func(time.Time) time.Time) *followRecorder {
 	return &followRecorder{
-		file: file, state: s, redact: kinds.NewRedactor(s.Key), usage: map[string]*followUsage{}, clock: clock,
-		versions: map[types.UID]string{},
+		file: file, redact: kinds.NewRedactor(key), clock: clock, pods: map[string]followObject{}, nodes: map[string]followObject{},
+		usage: map[string]*followUsage{}, versions: map[types.UID]string{}, last: file.About().From.Unix(),
 	}
 }
 
@@ -128,15 +122,14 @@ func (r *followRecorder) objectSecond(at metav1.Time) int64 { return r.secondOf(
 // step returns the step of a time.
 func (r *followRecorder) step(at time.Time) int { return int(r.secondOf(at)) / r.file.About().Step }
 
-// recordGap records that nothing was seen since the last view: no process ran, or it was suspended. It writes the usage before the hole,
+// recordGap records that nothing was seen since the last view: the process was suspended. It writes the usage before the hole,
 // so that the usage in memory does not have a gap for the hole.
 func (r *followRecorder) recordGap(now time.Time) error {
-	last := time.Unix(r.state.Last, 0).UTC()
-	if now.Sub(last) <= 2*time.Duration(r.file.About().Step)*time.Second {
+	gap, ok := recording.Gap(time.Unix(r.last, 0), now, r.file.About().Step)
+	if !ok {
 		return nil
 	}
-	r.state.Notes.add(fmt.Sprintf("the time from %s to %s", last.Format(time.RFC3339), now.UTC().Format(time.RFC3339)),
-		"nothing was recorded: pods that came and went are missing, others ended when they were seen last, usage has a gap")
+	r.notes.add(gap.What, gap.Why)
 	return r.flushAll()
 }
 
@@ -170,8 +163,8 @@ func (r *followRecorder) observe(v view) error {
 	if err := r.gone(present); err != nil {
 		return err
 	}
-	r.state.Last = v.at.Unix()
-	r.state.Steps++
+	r.last = v.at.Unix()
+	r.steps++
 	r.addUsage(v)
 	return nil
 }
@@ -183,18 +176,18 @@ func followSorted[T metav1.Object](objects []T) []T {
 
 // gone records that objects do not exist any more: they ended when they were seen last. Pods are forgotten one view later.
 func (r *followRecorder) gone(present map[string]bool) error {
-	last := r.state.Last - r.file.About().From.Unix()
-	for _, uid := range slices.Sorted(maps.Keys(r.state.Nodes)) {
+	last := r.last - r.file.About().From.Unix()
+	for _, uid := range slices.Sorted(maps.Keys(r.nodes)) {
 		if present["node/"+uid] {
 			continue
 		}
-		if err := r.file.UpdateNode(r.state.Nodes[uid].ID, recording.Node{Appeared: recording.Never, Gone: last}); err != nil {
+		if err := r.file.UpdateNode(r.nodes[uid].ID, recording.Node{Appeared: recording.Never, Gone: last}); err != nil {
 			return err
 		}
-		delete(r.state.Nodes, uid)
+		delete(r.nodes, uid)
 	}
-	for _, uid := range slices.Sorted(maps.Keys(r.state.Pods)) {
-		p := r.state.Pods[uid]
+	for _, uid := range slices.Sorted(maps.Keys(r.pods)) {
+		p := r.pods[uid]
 		if present[uid] {
 			continue
 		}
@@ -209,12 +202,12 @@ func (r *followRecorder) gone(present map[string]bool) error {
 			return err
 		}
 		if p.Absent {
-			delete(r.state.Pods, uid)
+			delete(r.pods, uid)
 			delete(r.versions, types.UID(uid))
 			continue
 		}
 		p.Ended, p.Absent = true, true
-		r.state.Pods[uid] = p
+		r.pods[uid] = p
 	}
 	return nil
 }
@@ -231,7 +224,7 @@ func (r *followRecorder) node(node *v1.Node) error {
 		return err
 	}
 	kept.Status.Conditions, kept.Status.Images = nil, nil
-	known, ok := r.state.Nodes[string(node.UID)]
+	known, ok := r.nodes[string(node.UID)]
 	sum := hash(kept)
 	if ok && known.Hash == sum {
 		return nil
@@ -244,7 +237,7 @@ func (r *followRecorder) node(node *v1.Node) error {
 		known.ID, err = r.file.AddNode(record)
 	}
 	known.Hash = sum
-	r.state.Nodes[string(node.UID)] = known
+	r.nodes[string(node.UID)] = known
 	return err
 }
 
@@ -292,7 +285,7 @@ func (r *followRecorder) end(pod *v1.Pod, at time.Time, deleted, ended bool) int
 
 // pod records a pod, as it was at a time or when it was deleted at this time, if it is new or changed.
 func (r *followRecorder) pod(pod *v1.Pod, at time.Time, deleted bool) error {
-	known, ok := r.state.Pods[string(pod.UID)]
+	known, ok := r.pods[string(pod.UID)]
 	times := r.times(pod)
 	times.Ended = r.end(pod, at, deleted, known.Ended)
 	if !ok && times.Ended < 0 {
@@ -306,7 +299,7 @@ func (r *followRecorder) pod(pod *v1.Pod, at time.Time, deleted bool) error {
 	kept.Status, kept.DeletionTimestamp, kept.Generation = v1.PodStatus{}, nil, 0
 	sum := hash(kept, times)
 	if ok && known.Hash == sum {
-		r.state.Pods[string(pod.UID)] = known
+		r.pods[string(pod.UID)] = known
 		return nil
 	}
 	times.Object = kept
@@ -317,7 +310,7 @@ func (r *followRecorder) pod(pod *v1.Pod, at time.Time, deleted bool) error {
 		known.ID, err = r.file.AddPod(times)
 	}
 	known.Hash, known.Ended = sum, known.Ended || times.Ended != recording.Never
-	r.state.Pods[string(pod.UID)] = known
+	r.pods[string(pod.UID)] = known
 	return err
 }
 
@@ -331,9 +324,9 @@ func (r *followRecorder) kill(pod, kept *v1.Pod, known *followObject) {
 				continue
 			}
 			known.Killed = max(known.Killed, r.clock(ended.FinishedAt.Time).Unix())
-			if len(r.state.Kills) < recording.MaxKills {
+			if len(r.kills) < recording.MaxKills {
 				kill := recording.Kill{Second: r.objectSecond(ended.FinishedAt), Pod: resources.Name(kept)}
-				r.state.Kills = append(r.state.Kills, kill)
+				r.kills = append(r.kills, kill)
 			}
 		}
 	}
@@ -343,12 +336,12 @@ func (r *followRecorder) kill(pod, kept *v1.Pod, known *followObject) {
 func (r *followRecorder) addUsage(v view) {
 	step := r.step(v.at)
 	if v.usage == nil || step >= recording.MaxSteps {
-		r.state.Unread++
+		r.unread++
 		return
 	}
 	uids := map[string]string{}
 	for _, pod := range v.pods {
-		if p := r.state.Pods[string(pod.UID)]; pod.Spec.NodeName != "" && !p.Ended {
+		if p := r.pods[string(pod.UID)]; pod.Spec.NodeName != "" && !p.Ended {
 			uids[pod.Namespace+"/"+pod.Name] = string(pod.UID)
 		}
 	}
@@ -374,7 +367,7 @@ func (r *followRecorder) flush(uid string) error {
 		return nil
 	}
 	delete(r.usage, uid)
-	return r.file.AddUsage(r.state.Pods[uid].ID, u.cpu, u.memory)
+	return r.file.AddUsage(r.pods[uid].ID, u.cpu, u.memory)
 }
 
 // flushAll writes the usage of all pods.
@@ -387,23 +380,23 @@ func (r *followRecorder) flushAll() error {
 	return nil
 }
 
-// commit writes everything until the last view, and the state from which another process continues.
+// commit writes everything until the last view.
 func (r *followRecorder) commit() error {
 	if err := r.flushAll(); err != nil {
 		return err
 	}
 	about := r.file.About()
-	about.To = time.Unix(max(r.state.Last, about.From.Unix()), 0)
-	about.Missing, about.Kills = slices.Clone(r.state.Notes), r.state.Kills
-	if r.state.Unread > 0 {
+	about.To = time.Unix(max(r.last, about.From.Unix()), 0)
+	about.Missing, about.Kills = slices.Clone(r.notes), r.kills
+	if r.unread > 0 {
 		about.Missing = append(about.Missing, recording.Missing{
 			What: "usage of pods",
-			Why: fmt.Sprintf("could not be read at %d of %d steps (%.1f %%): gaps", r.state.Unread, r.state.Steps,
-				math.Round(1000*float64(r.state.Unread)/float64(max(r.state.Steps, 1)))/10),
+			Why: fmt.Sprintf("could not be read at %d of %d steps (%.1f %%): gaps", r.unread, r.steps,
+				math.Round(1000*float64(r.unread)/float64(max(r.steps, 1)))/10),
 		})
 	}
 	if err := r.file.SetAbout(about); err != nil {
 		return err
 	}
-	return r.file.Commit(r.state)
+	return r.file.Commit()
 }

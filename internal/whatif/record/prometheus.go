@@ -116,12 +116,15 @@ func Record(ctx context.Context, out io.Writer, config Config, options Options) 
 	return r.progress(r.config.To), err
 }
 
+// keyBytes is the length of a key of pseudonyms.
+const keyBytes = 32
+
 // newKey returns a random key of pseudonyms, nil if names are kept.
 func newKey(redact bool) []byte {
 	if !redact {
 		return nil
 	}
-	key := make([]byte, 32)
+	key := make([]byte, keyBytes)
 	_, _ = rand.Read(key) // never fails
 	return key
 }

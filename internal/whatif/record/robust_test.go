@@ -1,6 +1,8 @@
 package record
 
 import (
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -77,45 +79,92 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// TestKilled abandons a recording after each number of steps, as kill -9 does: at most ten steps are lost, and no file is left over.
+// TestKilled leaves a recording after each number of steps, as kill -9 does, with what was written after the last commit: at most ten steps
+// are lost. The next process starts another file, and both are read as one recording, with the time between as missing if it is long.
 func TestKilled(t *testing.T) {
 	for steps := 1; steps <= 25; steps++ {
-		folder := t.TempDir()
-		f := newFollowing(folder)
-		for i := range steps {
-			f.at(t, i)
-		}
-		if err := os.WriteFile(filepath.Join(folder, ".plimsoll-123"), nil, 0o600); err != nil { // between two system calls of a commit
-			t.Fatal(err)
-		}
-		all := f.recorded(t)
-		if lost := steps - 1 - int(all[0].About.Seconds()); len(all) != 1 || lost < 0 || lost > 10 {
-			t.Errorf("%d steps: %d lost in %d recordings", steps, lost, len(all))
-		}
-		next := newFollowing(folder)
-		must.Succeed(t, recording.RemoveTemporary(folder))
-		next.at(t, steps)
-		if files, err := filepath.Glob(filepath.Join(folder, "{*,.*}")); err != nil || len(files) > 2 ||
-			!strings.Contains(strings.Join(next.lines, "\n"), "continuing ") {
-			t.Errorf("%d steps: files %v, %v, log %q", steps, files, err, next.lines)
+		for _, pause := range []int{0, 20} {
+			folder := t.TempDir()
+			f, next := newFollowing(folder), newFollowing(folder)
+			for _, f := range []*following{f, next} {
+				must.Succeed(t, f.pods.GetStore().Add(newPod("p", "a", after(-5))))
+			}
+			for i := range steps {
+				f.at(t, i)
+			}
+			file := f.current.file
+			must.Succeed(t, errors.Join(file.SetAbout(file.About()), file.Flush(), os.Truncate(file.Path(), file.Size()-1)))
+			if err := os.WriteFile(filepath.Join(folder, ".plimsoll-123"), nil, 0o600); err != nil { // between two system calls of a commit
+				t.Fatal(err)
+			}
+			all := f.recorded(t)
+			lost := steps - 1 - int(all[0].About.Seconds())
+			if len(all) != 1 || lost < 0 || lost > 10 {
+				t.Errorf("%d steps: %d lost in %d recordings", steps, lost, len(all))
+			}
+			must.Succeed(t, recording.RemoveTemporary(folder))
+			next.at(t, steps+pause)
+			must.Succeed(t, next.end())
+			joined, err := recording.Open(folder)
+			must.Succeed(t, err)
+			seconds := joined.About.Seconds()
+			if p := joined.Pods; len(p) != 1 || p[0].Created != -5 || p[0].Ended != recording.Never || seconds != int64(steps+pause) {
+				t.Errorf("%d steps: pods %+v in %d s", steps, p, seconds)
+			}
+			isLong := 1+lost+pause > 2
+			if noted := strings.Contains(fmt.Sprint(joined.About.Missing), "nothing was recorded"); noted != isLong {
+				t.Errorf("%d steps, %d lost, %d s without a process: noted %t", steps, lost, pause, noted)
+			}
+			if files, err := os.ReadDir(folder); err != nil || len(files) != 2 {
+				t.Errorf("%d steps: files %v, %v", steps, files, err)
+			}
 		}
 	}
 }
 
-// TestKilledBeforeCommit kills a process before its first commit: the recording, which has nothing, is removed and not reported as finished.
+// TestKilledBeforeCommit kills a process before its first commit: there is no recording.
 func TestKilledBeforeCommit(t *testing.T) {
 	f := newFollowing(t.TempDir())
-	f.Finished = func(name string) { t.Errorf("finished %s", name) }
 	name := filepath.Join(f.Folder, after(-30).Format(nameFormat)+suffix)
 	if _, err := recording.Create(name, recording.About{From: after(-30), To: after(-30), Step: 1}); err != nil {
 		t.Fatal(err)
 	}
-	if !recording.Unfinished(name) {
-		t.Error("the recording seems to be finished before its first commit")
-	}
+	must.Succeed(t, recording.RemoveTemporary(f.Folder))
 	f.at(t, 0)
-	if names, err := Recordings(f.Folder); err != nil || len(names) != 1 || names[0] == name {
-		t.Errorf("recordings %v, error %v", names, err)
+	if files, err := os.ReadDir(f.Folder); err != nil || len(files) != 1 || files[0].Name() == filepath.Base(name) {
+		t.Errorf("files %v, error %v", files, err)
+	}
+}
+
+// TestPseudonymsOfFolder starts a process again: all recordings of a folder have the same pseudonyms, whose key only the owner may read. A
+// key that is cut off is refused.
+func TestPseudonymsOfFolder(t *testing.T) {
+	folder := t.TempDir()
+	start := func(second int) *following {
+		f := newFollowing(folder)
+		f.Redact = true
+		must.Succeed(t, f.pods.GetStore().Add(newPod("secret", "node-of-secret", after(-5))))
+		f.now = func() time.Time { return after(second) }
+		return f
+	}
+	for second := range 2 {
+		f := start(second)
+		must.Succeed(t, f.step(t.Context()))
+		must.Succeed(t, f.end())
+	}
+	joined, err := recording.Open(folder)
+	must.Succeed(t, err)
+	if len(joined.Pods) != 1 || strings.Contains(fmt.Sprint(joined.Pods[0].Object), "secret") {
+		t.Errorf("pods %+v, want one with pseudonyms", joined.Pods)
+	}
+	key := filepath.Join(folder, keyName)
+	info, err := os.Stat(key)
+	if must.Succeed(t, err); info.Mode() != 0o600 || info.Size() != keyBytes {
+		t.Errorf("the key has mode %v and %d bytes", info.Mode(), info.Size())
+	}
+	must.Succeed(t, os.Truncate(key, 0))
+	if err := start(2).step(t.Context()); err == nil || !strings.Contains(err.Error(), key+": found 0 bytes: must have 32") {
+		t.Errorf("error %v", err)
 	}
 }
 
@@ -185,21 +234,21 @@ func recordToFullVolume(t *testing.T, folder string) {
 		if i == 5 {
 			fill()
 		}
-		must.Succeed(t, f.pods.GetStore().Add(newPod(fmt.Sprintf("p%d", i), "a", after(i))))
+		pod, noise := newPod(fmt.Sprintf("p%d", i), "a", after(i)), make([]byte, 600)
+		_, _ = rand.Read(noise) // never fails
+		pod.Spec.NodeSelector = map[string]string{"a": hex.EncodeToString(noise)}
+		must.Succeed(t, f.pods.GetStore().Add(pod))
 		f.at(t, i)
 	}
 	log := strings.Join(f.lines, "\n")
-	if n := strings.Count(log, "the volume is full: removed "); n < 1 || n > 2 || !strings.Contains(log, "continuing ") {
+	if n := strings.Count(log, "the volume is full: removed "); n < 1 || n > 2 || strings.Count(log, "recording "+folder) < 2 {
 		t.Errorf("%d removed: %s", n, log)
 	}
-	fill()
 	for i := 30; i < 300; i++ {
-		if i%20 == 0 {
-			fill()
-		}
+		fill()
 		f.at(t, i)
 	}
-	if log = strings.Join(f.lines, "\n"); strings.Count(log, "the volume is full: removed ") != 3 ||
+	if log = strings.Join(f.lines, "\n"); strings.Count(log, "the volume is full: removed ") < 3 ||
 		strings.Count(log, "nothing is recorded until there is space") != 1 {
 		t.Errorf("log: %s", log)
 	}
@@ -208,9 +257,9 @@ func recordToFullVolume(t *testing.T, folder string) {
 		f.at(t, i)
 	}
 	must.Succeed(t, f.end())
-	all := f.recorded(t)
-	if r := all[len(all)-1]; len(r.Pods) != 30 || r.About.Seconds() != 319 ||
-		!strings.Contains(fmt.Sprint(r.About.Missing), "nothing was recorded") {
-		t.Errorf("%d pods in %d s, missing %v", len(r.Pods), r.About.Seconds(), r.About.Missing)
+	r, err := recording.Open(folder)
+	must.Succeed(t, err)
+	if len(r.Pods) != 30 || !r.About.To.Equal(after(319)) || !strings.Contains(fmt.Sprint(r.About.Missing), "nothing was recorded") {
+		t.Errorf("%d pods until %s, missing %v", len(r.Pods), r.About.To, r.About.Missing)
 	}
 }

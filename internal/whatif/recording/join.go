@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 )
 
 // Extension is the extension of the names of recordings.
@@ -58,8 +59,17 @@ type joiner struct {
 	seenNodes, seenPods map[int]bool
 }
 
-// Join joins recordings of one cluster with the same step that follow each other. Nodes and pods that one recording has at its end and the
-// next at its start are the same if their names and, of pods, their times of creation are. Between recordings, usage has a gap.
+// Gap describes the time from one view of a cluster to the next as missing if it is longer than two steps.
+func Gap(from, to time.Time, step int) (Missing, bool) {
+	return Missing{
+		What: fmt.Sprintf("the time from %s to %s", from.UTC().Format(time.RFC3339), to.UTC().Format(time.RFC3339)),
+		Why:  "nothing was recorded: pods that came and went are missing, others ended when they were seen last, usage has a gap",
+	}, to.Sub(from) > 2*time.Duration(step)*time.Second
+}
+
+// Join joins recordings of one cluster with the same step. Nodes and pods that one recording has at its end and the next at its start are
+// the same if their names and the UIDs of nodes or the times of creation of pods are. Between recordings, usage has a gap, which is missing
+// if it is longer than two steps. Where recordings overlap, the later one decides.
 func Join(parts []*Recording) (*Recording, error) {
 	slices.SortStableFunc(parts, func(a, b *Recording) int { return a.About.From.Compare(b.About.From) })
 	j := joiner{Recording: &Recording{About: parts[0].About}, nodes: map[string]int{}, pods: map[podKey]int{}}
@@ -79,34 +89,43 @@ func Join(parts []*Recording) (*Recording, error) {
 
 // add adds a recording that starts an offset in seconds after the first.
 func (j *joiner) add(r *Recording, offset int64) {
+	if gap, ok := Gap(j.About.To, r.About.From, j.About.Step); ok {
+		j.About.Missing = append(j.About.Missing, gap)
+	}
+	last := j.About.Seconds()
 	j.seenNodes, j.seenPods = map[int]bool{}, map[int]bool{}
 	for _, n := range r.Nodes {
 		j.addNode(n, offset)
 	}
 	for i := range r.Pods {
-		j.addPod(r.Pods[i], offset)
+		j.addPod(r.Pods[i], offset, offset+r.About.Seconds())
 	}
-	// What is not in the recording went between the recordings.
+	// What is not in the recording was seen last at the end of those before.
 	for i := range j.Nodes {
 		if n := &j.Nodes[i]; n.Gone == Never && !j.seenNodes[i] {
-			n.Gone = offset
+			n.Gone = last
 		}
 	}
 	for i := range j.Pods {
 		if p := &j.Pods[i]; p.Ended == Never && !j.seenPods[i] {
-			p.Ended = offset
+			p.Ended = last
 		}
 	}
-	for _, kill := range r.About.Kills[:min(len(r.About.Kills), MaxKills-len(j.About.Kills))] {
+	for _, kill := range r.About.Kills {
 		kill.Second += offset
-		j.About.Kills = append(j.About.Kills, kill)
+		if len(j.About.Kills) < MaxKills && !slices.Contains(j.About.Kills, kill) {
+			j.About.Kills = append(j.About.Kills, kill)
+		}
 	}
 	for _, missing := range r.About.Missing {
 		if !slices.Contains(j.About.Missing, missing) {
 			j.About.Missing = append(j.About.Missing, missing)
 		}
 	}
-	j.About.To, j.About.Redacted = r.About.To, j.About.Redacted || r.About.Redacted
+	j.About.Redacted = j.About.Redacted || r.About.Redacted
+	if r.About.To.After(j.About.To) {
+		j.About.To = r.About.To
+	}
 	j.Objects = r.Objects // the newest
 }
 
@@ -119,7 +138,7 @@ func later(second, offset int64) int64 {
 }
 
 func (j *joiner) addNode(n Node, offset int64) {
-	if i, known := j.nodes[n.Object.Name]; known && j.Nodes[i].Gone == Never {
+	if i, known := j.nodes[n.Object.Name]; known && j.Nodes[i].Gone == Never && j.Nodes[i].Object.UID == n.Object.UID {
 		j.Nodes[i].Object, j.Nodes[i].Gone, j.seenNodes[i] = n.Object, later(n.Gone, offset), true
 		return
 	}
@@ -128,7 +147,8 @@ func (j *joiner) addNode(n Node, offset int64) {
 	j.Nodes = append(j.Nodes, n)
 }
 
-func (j *joiner) addPod(p Pod, offset int64) {
+// addPod adds a pod of a recording that starts an offset in seconds after the first and has an end.
+func (j *joiner) addPod(p Pod, offset, end int64) {
 	p.Created, p.Scheduled = later(p.Created, offset), later(p.Scheduled, offset)
 	p.Started, p.Ended = later(p.Started, offset), later(p.Ended, offset)
 	shift := int(offset) / j.About.Step
@@ -136,7 +156,7 @@ func (j *joiner) addPod(p Pod, offset int64) {
 	p.Memory.First += shift
 	key := podKey{p.Object.Namespace, p.Object.Name, p.Created}
 	if number, known := j.pods[key]; known {
-		j.Pods[number].continueWith(&p)
+		j.Pods[number].continueWith(&p, end)
 		j.seenPods[number] = true
 		return
 	}
@@ -144,15 +164,17 @@ func (j *joiner) addPod(p Pod, offset int64) {
 	j.Pods = append(j.Pods, p)
 }
 
-// continueWith adds what a later recording knows of the pod.
-func (p *Pod) continueWith(later *Pod) {
+// continueWith adds what a later recording until an end knows of the pod.
+func (p *Pod) continueWith(later *Pod, end int64) {
 	if p.Scheduled == Never {
 		p.Scheduled, p.Node = later.Scheduled, later.Node
 	}
 	if p.Started == Never {
 		p.Started = later.Started
 	}
-	p.Object, p.Ended = later.Object, later.Ended
+	if p.Object = later.Object; later.Ended != Never || p.Ended <= end {
+		p.Ended = later.Ended
+	}
 	p.CPU.put(later.CPU.First, later.CPU.codes)
 	p.Memory.put(later.Memory.First, later.Memory.codes)
 }

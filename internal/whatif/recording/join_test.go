@@ -1,7 +1,10 @@
 package recording
 
 import (
+	"fmt"
+	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -78,5 +81,45 @@ func TestOpenFolder(t *testing.T) {
 				t.Fatalf("%s: use of CPU at step %d is %v, %v, want %v, %v", want.Object.Name, step, after, hasAfter, before, has)
 			}
 		}
+	}
+}
+
+// TestJoinOverlap joins a recording until 600 s with two others that begin within it: the second ends within it, too, and the third has the
+// last word about the time of both, in which a pod ended. No data of the first is lost.
+func TestJoinOverlap(t *testing.T) {
+	record := func(from, to int64, kill int64, pods ...Pod) *Recording {
+		r := &Recording{About: newAbout(0), Nodes: []Node{{newNode("n"), -from - 60, Never}}, Pods: pods}
+		r.About.complete()
+		r.About.From, r.About.To = start.Add(time.Duration(from)*time.Second), start.Add(time.Duration(to)*time.Second)
+		r.About.Kills = []Kill{{Second: kill - from, Pod: "default/a"}}
+		return r
+	}
+	pod := func(name string, from, ended int64, cpu Series) Pod {
+		return Pod{Object: newPod(name), Created: -from, Scheduled: -from, Started: -from, Ended: ended, Node: "n", CPU: cpu}
+	}
+	joined, err := Join([]*Recording{
+		record(0, 600, 500, pod("a", 0, Never, NewSeries(0, 1, 1, 1, 1, 1, 1)), pod("b", 0, 400, Series{}), pod("c", 0, Never, Series{})),
+		record(120, 180, 130, pod("a", 120, Never, NewSeries(0, 2)), pod("b", 120, Never, Series{})),
+		record(480, 900, 500, pod("a", 480, 240, NewSeries(0, 3, 3))),
+	})
+	must.Succeed(t, err)
+	var ended []int64
+	for _, p := range joined.Pods {
+		ended = append(ended, p.Ended)
+	}
+	// c was seen last at the end of the first.
+	if !slices.Equal(ended, []int64{720, 400, 600}) || len(joined.Nodes) != 1 || joined.About.Seconds() != 900 {
+		t.Errorf("pods ended at %v, %d nodes, %d s", ended, len(joined.Nodes), joined.About.Seconds())
+	}
+	if len(joined.About.Kills) != 2 || len(joined.About.Missing) != 0 {
+		t.Errorf("kills %v, missing %v", joined.About.Kills, joined.About.Missing)
+	}
+	var values []float64
+	for step := range 10 {
+		value, _ := joined.Pods[0].CPU.At(step)
+		values = append(values, math.Round(value))
+	}
+	if want := []float64{1, 1, 2, 1, 1, 1, 0, 0, 3, 3}; fmt.Sprint(values) != strings.ReplaceAll(fmt.Sprint(want), "0", "NaN") {
+		t.Errorf("usage %v", values)
 	}
 }

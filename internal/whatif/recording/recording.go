@@ -3,7 +3,7 @@
 // recording or from manifests, or generates it.
 //
 // A file is a sequence of compressed chunks with a length and checksums, see format.go. A file that is cut off
-// loses its last chunk only, and a writer can continue a file after a restart.
+// loses its last chunk only.
 package recording
 
 import (

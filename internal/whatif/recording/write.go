@@ -55,7 +55,7 @@ func (w *Writer) SetAbout(about About) error {
 // About returns the description.
 func (w *Writer) About() About { return w.about }
 
-// Size returns the number of bytes written so far, by earlier processes too.
+// Size returns the number of bytes written so far.
 func (w *Writer) Size() int64 { return w.size }
 
 // Count returns the numbers of nodes and pods.
