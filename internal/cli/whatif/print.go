@@ -9,6 +9,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/report"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
@@ -143,7 +144,9 @@ func (p printer) scenario(r *result.Result, s *result.Scenario) {
 		fmt.Fprintln(p.out)
 	}
 	p.paragraph(describeScenario(s))
-	p.frontier(s)
+	if frontier := report.Frontier(s, &r.Settings); frontier != nil {
+		p.section(frontier)
+	}
 	differing, equal := foldEqual(r, s, p.o.Format == base.FormatWide)
 	for i := range s.Profiles {
 		if i == 0 && len(s.Profiles) > 1 {
@@ -302,29 +305,25 @@ func (p printer) reasons(s *result.Scenario) {
 	}
 }
 
-// frontier prints the cost of slack and the pending time of pods.
-func (p printer) frontier(s *result.Scenario) {
-	points := s.Frontier()
-	if len(points) == 0 {
-		return
-	}
-	t := base.NewTable("cost and benefit of slack", "cost", "pending, mean s", "slack kept")
-	t.Wide("pending, p95 s")
-	for _, point := range points {
-		kept := "-"
-		if point.SlackKept > 0 {
-			kept = fmt.Sprintf("%.0f %%", 100*point.SlackKept)
+// section prints the table and the items of a section.
+func (p printer) section(s *report.Section) {
+	t := base.NewTable(s.Title)
+	for _, name := range s.Head[1:] {
+		if slices.Contains(s.Wide, name) {
+			t.Wide(name)
+		} else {
+			t.Add(name)
 		}
-		t.AddRow(point.Name, format.Plain(point.Cost)+formatInterval(point.CostInterval),
-			format.Plain(point.Pending)+formatInterval(point.PendingInterval), kept, format.Plain(point.PendingP95))
+	}
+	for _, row := range s.Rows {
+		cells := make([]any, len(row))
+		for i, cell := range row {
+			cells[i] = format.ToPlain(cell)
+		}
+		t.AddRow(cells...)
 	}
 	p.table(t)
-}
-
-// formatInterval returns the confidence interval of a mean.
-func formatInterval(in *result.Interval) string {
-	if in == nil {
-		return ""
+	for _, item := range s.Items {
+		p.paragraph(item)
 	}
-	return fmt.Sprintf(" [%s, %s]", format.Plain(in.Low), format.Plain(in.High))
 }

@@ -155,7 +155,11 @@ func (o *recommendOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	if o.report.Path != "" {
-		if err := o.report.Write(found.WritePage); err != nil {
+		page, err := found.Document()
+		if err == nil {
+			err = o.report.Write(page.Write)
+		}
+		if err != nil {
 			return base.Failure(err)
 		}
 	}
@@ -372,48 +376,25 @@ func (o *recommendOptions) print(out io.Writer, r *recommend.Result) {
 	p := printer{out, &o.output}
 	p.paragraph(r.Verdict.Sentence)
 	p.paragraph("Goals: " + r.Goals + ".")
-	wait := "wait"
-	if r.WaitPercent > 0 {
-		wait = fmt.Sprintf("wait p%g", r.WaitPercent)
-	}
 	var names []string // in the order of their letters, which fit 80 columns
-	table := func(title string, rows []recommend.Row) {
-		t := base.NewTable(title, "cost/day", "overload", "saturation", "killed", wait, "nodes")
-		for i := range rows {
-			row := &rows[i]
-			name := row.Name
-			if row.Mark != "" {
-				name = row.Mark + ": " + name
+	for i, rows := range [][]recommend.Row{r.Confirmation, r.Frontier} {
+		section := r.Sections()[i]
+		for j := range rows {
+			if o.output.Format == base.FormatWide {
+				break
 			}
-			if o.output.Format != base.FormatWide {
-				if !slices.Contains(names, row.Name) {
-					names = append(names, row.Name)
-				}
-				name = strings.TrimSpace(letter(slices.Index(names, row.Name)) + " " + row.Mark)
+			if !slices.Contains(names, rows[j].Name) {
+				names = append(names, rows[j].Name)
 			}
-			waited := "-"
-			if r.WaitPercent > 0 {
-				waited = fmt.Sprintf("%.0fs", row.WaitSeconds)
-			}
-			t.AddRow(
-				name,
-				format.Cost(row.Cost),
-				format.Plain(row.Overload),
-				format.Plain(row.Saturation),
-				format.Plain(row.Killed),
-				waited,
-				row.NodesPeak,
-			)
+			section.Rows[j][0] = strings.TrimSpace(letter(slices.Index(names, rows[j].Name)) + " " + rows[j].Mark)
 		}
-		t.Print(out, &o.output)
+		p.section(section)
 		fmt.Fprintln(out)
 	}
-	table("on the last third", r.Confirmation)
-	table("frontier, first two thirds", r.Frontier)
 	for i, name := range names {
 		p.paragraph(letter(i) + " is " + name + ".")
 	}
-	text := "Overload and CPU saturation in node minutes a day, killed pods a day, nodes at most; all simulated."
+	text := recommend.Units
 	if !r.FirstLook {
 		text += " -o yaml has what to apply."
 	}

@@ -1,108 +1,85 @@
 package recommend
 
 import (
-	"bytes"
-	_ "embed"
 	"fmt"
-	"html/template"
-	"io"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/report"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
-
-//go:embed page.html
-var pageText string
-
-var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"style": func() template.CSS { return report.Style }, "plain": format.Plain, "cost": format.Cost,
-}).Parse(pageText))
 
 // maxManifests is the size in bytes from which on a page has no more of what to apply.
 const maxManifests = 500_000
 
-// pageView is the data of page.html.
-type pageView struct {
-	*Result
-	ConfirmationTable, FrontierTable rowsView
-	Charts                           []namedChart
-	Text                             string
+// Units states the units of Sections.
+const Units = "Overload and CPU saturation in node minutes a day, killed pods a day, nodes at most; all simulated."
+
+// Document returns the page of the result.
+func (r *Result) Document() (report.Document, error) {
+	const minute = "2006-01-02 15:04"
+	d := report.Document{
+		Result: &result.Result{Command: r.Command, Assumed: r.Assumed}, Title: "Recommendation", Sections: r.Sections(),
+		About: fmt.Sprintf("%s: fitted on %d parts from %s to %s, confirmed on %d parts until %s. %d simulations with the code of kube-scheduler.",
+			r.Source, r.Fit.Parts, r.Fit.From.Format(minute), r.Fit.To.Format(minute), r.Confirm.Parts, r.Confirm.To.Format(minute), r.Simulated),
+		Boxes: []report.Box{{Title: "Not confirmed", Text: []string{r.Verdict.Sentence, "Goals: " + r.Goals + "."}}},
+	}
+	if r.Confirmed {
+		d.Boxes[0].Title = "The goals are reached"
+	}
+	documents, err := r.Manifests()
+	if err != nil || r.FirstLook { // what to apply would be of readings that were generated
+		return d, err
+	}
+	apply := &report.Section{Title: "What to apply"}
+	for _, document := range documents {
+		apply.Code += "# " + document.Name + "\n" + string(document.Text) + "\n"
+		if len(apply.Code) > maxManifests {
+			apply.Code += fmt.Sprintf("# %d files in all: plimsoll recommend --write FOLDER writes them.\n", len(documents))
+			break
+		}
+	}
+	d.Sections = append(d.Sections, apply)
+	return d, nil
 }
 
-// rowsView is a table of configurations.
-type rowsView struct {
-	Title, Wait string
-	Rows        []Row
-}
-
-// namedChart is a chart with its caption.
-type namedChart struct {
-	Name string
-	SVG  template.HTML
-}
-
-// WritePage writes the result as a page.
-func (r *Result) WritePage(w io.Writer) error {
+// Sections returns the tables of the result, with charts of the frontier.
+func (r *Result) Sections() []*report.Section {
 	wait := "wait"
 	if r.WaitPercent > 0 {
 		wait = fmt.Sprintf("wait p%g", r.WaitPercent)
 	}
-	v := pageView{
-		Result: r, ConfirmationTable: rowsView{"On the last third of the recording", wait, r.Confirmation},
-		FrontierTable: rowsView{"Frontier", wait, r.Frontier},
-	}
-	for _, c := range []struct {
-		name  string
-		value func(*Row) float64
-	}{
-		{"overload, node minutes a day", func(row *Row) float64 { return row.Overload }},
-		{wait + ", seconds", func(row *Row) float64 { return row.WaitSeconds }},
-	} {
-		if r.WaitPercent == 0 && len(v.Charts) > 0 {
-			break
+	section := func(title, text string, rows []Row) *report.Section {
+		s := &report.Section{Title: title, Text: []string{text}}
+		s.Head = []string{"configuration", "cost/day", "overload", "saturation", "killed", wait, "nodes"}
+		for i := range rows {
+			row := &rows[i]
+			name, waited := row.Name, "-"
+			if row.Mark != "" {
+				name = row.Mark + ": " + name
+			}
+			if r.WaitPercent > 0 {
+				waited = fmt.Sprintf("%.0fs", row.WaitSeconds)
+			}
+			s.Rows = append(s.Rows, []string{
+				name, format.Cost(row.Cost), format.Plain(row.Overload), format.Plain(row.Saturation), format.Plain(row.Killed), waited,
+				fmt.Sprint(row.NodesPeak),
+			})
 		}
-		v.Charts = append(v.Charts, namedChart{"cost a day against " + c.name, costChart(r.Frontier, c.name, c.value)})
+		return s
 	}
-	documents, err := r.Manifests()
-	if err != nil {
-		return err
-	}
-	if r.FirstLook {
-		documents = nil // of readings that were generated
-	}
-	for _, d := range documents {
-		v.Text += "# " + d.Name + "\n" + string(d.Text) + "\n"
-		if len(v.Text) > maxManifests {
-			v.Text += fmt.Sprintf("# %d files in all: plimsoll recommend --write FOLDER writes them.\n", len(documents))
-			break
+	frontier := section("Frontier, first two thirds", "A point is a configuration that no cheaper one equals in both overload and wait; the one "+
+		"in force is shown too. Lower left is better.", r.Frontier)
+	chart := func(name string, value func(*Row) float64) {
+		var points []report.CostPoint
+		for i := range r.Frontier {
+			row := &r.Frontier[i]
+			points = append(points, report.CostPoint{Cost: row.Cost, Value: value(row), Label: row.Mark, Name: row.Name})
 		}
+		frontier.Charts = append(frontier.Charts, report.CostChart("cost a day", name, points))
 	}
-	var out bytes.Buffer
-	if err := page.Execute(&out, v); err != nil {
-		return err
+	chart("overload, node minutes a day", func(row *Row) float64 { return row.Overload })
+	if r.WaitPercent > 0 {
+		chart(wait+", seconds", func(row *Row) float64 { return row.WaitSeconds })
 	}
-	_, err = out.WriteTo(w)
-	return err
-}
-
-// costChart draws the cost of configurations against a figure. Both axes begin at 0.
-func costChart(rows []Row, name string, value func(*Row) float64) template.HTML {
-	highestX, highestY := 0.0, 0.0
-	for i := range rows {
-		highestX, highestY = max(highestX, value(&rows[i])), max(highestY, rows[i].Cost)
-	}
-	const margin = 1.08
-	d, x, y := report.NewCostChart("cost a day against "+name, name, "cost",
-		[2]float64{0, max(highestX*margin, 1)}, [2]float64{0, max(highestY*margin, 1e-9)})
-	for i := range rows {
-		row := &rows[i]
-		fill, atX, atY := "card", x.At(value(row)), y.At(row.Cost)
-		if row.Mark != "" {
-			fill = "ink"
-			d.Printf(`<text x="%v" y="%v">%v</text>`, atX+8, atY-6, row.Mark)
-		}
-		const circle = `<circle class="point" style="fill:var(--%v)" cx="%v" cy="%v" r="4.5"><title>%v</title></circle>`
-		d.Printf(circle, fill, atX, atY, row.Name)
-	}
-	return d.End()
+	return []*report.Section{section("On the last third", Units, r.Confirmation), frontier}
 }

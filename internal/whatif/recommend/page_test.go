@@ -9,8 +9,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
-// TestWritePage verifies that a page has the sentence, a chart for each figure that is judged, and all rows, with texts escaped.
-func TestWritePage(t *testing.T) {
+// TestDocument verifies that a page has the sentence, a chart for each figure that is judged, and all rows, with texts escaped.
+func TestDocument(t *testing.T) {
 	r := &Result{
 		Verdict: result.Verdict{Sentence: "Use <packed>."}, WaitPercent: 99,
 		Frontier: []Row{
@@ -19,13 +19,15 @@ func TestWritePage(t *testing.T) {
 	}
 	for percent, charts := range map[float64]int{99: 2, 0: 1} {
 		r.WaitPercent = percent
+		d, err := r.Document()
+		must.Succeed(t, err)
 		var out bytes.Buffer
-		must.Succeed(t, r.WritePage(&out))
+		must.Succeed(t, d.Write(&out))
 		page := out.String()
 		if got := strings.Count(page, "<svg"); got != charts {
 			t.Errorf("p%v: %d charts, want %d", percent, got, charts)
 		}
-		for _, want := range []string{"Use &lt;packed&gt;.", `<td class="n">96.00</td>`, `<td class="n">192.00</td>`, ">recommended<"} {
+		for _, want := range []string{"Use &lt;packed&gt;.", `<td class="n">96.00</td>`, `<td class="n">192.00</td>`, ">recommended: packed<"} {
 			if !strings.Contains(page, want) {
 				t.Errorf("p%v: the page lacks %s", percent, want)
 			}

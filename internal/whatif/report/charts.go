@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"html/template"
 	"math"
 	"slices"
@@ -13,151 +12,126 @@ import (
 
 // Dimensions of charts of costs.
 const (
-	frontierWidth  = 520.0
-	frontierHeight = 300.0
-	frontierLeft   = 62.0
-	frontierRight  = frontierWidth - 70
-	frontierTop    = 14.0
-	frontierBottom = frontierHeight - 40
+	costWidth  = 520.0
+	costHeight = 300.0
+	costLeft   = 62.0
+	costRight  = costWidth - 70
+	costTop    = 14.0
+	costBottom = costHeight - 40
 )
 
-// frontier shows the cost of nodes against the time that pods are pending, by slack.
-type frontier struct {
-	CostName  string
-	Intervals bool
-	SVG       template.HTML
-	Rows      []frontierRow
+// CostPoint is a point of a chart of costs.
+type CostPoint struct {
+	Cost, Value                 float64
+	CostInterval, ValueInterval *result.Interval
+	// Label is beside the point, and Name is shown for the pointer of a mouse. Points of the same Line are connected.
+	Label, Name, Line string
 }
 
-// frontierRow is a profile with an amount of slack.
-type frontierRow struct {
-	Name                                         string
-	Cost, CostInterval, Pending, PendingInterval string
-	P95, Kept                                    string
+// CostChart draws costs against another figure, with the names of both. Both axes begin at 0.
+func CostChart(costName, valueName string, points []CostPoint) Chart {
+	var values, costs []float64
+	lines := map[string][]*CostPoint{}
+	var names []string
+	for i := range points {
+		p := &points[i]
+		values, costs = append(values, p.Value), append(costs, p.Cost)
+		if p.ValueInterval != nil && p.CostInterval != nil {
+			values, costs = append(values, p.ValueInterval.High), append(costs, p.CostInterval.High)
+		}
+		if p.Line != "" && lines[p.Line] == nil {
+			names = append(names, p.Line)
+		}
+		lines[p.Line] = append(lines[p.Line], p)
+	}
+	const margin = 1.08
+	title := costName + " against " + valueName
+	d := New(costWidth, costHeight, title, "the table has the numbers")
+	x := NewScale(0, margin*Max(values...), costLeft, costRight)
+	y := NewScale(0, margin*Max(costs...), costBottom, costTop)
+	d.YAxis(y.Ticks(5), y, costLeft, costRight, 6, 4)
+	d.XAxis(x.Ticks(6), x, costTop, costBottom, costBottom+15)
+	d.Printf(`<text class="middle" x="%v" y="%v">%v</text>`, (costLeft+costRight)/2, costHeight-6, valueName)
+	d.Printf(`<text x="2" y="%v">%v</text>`, costTop-3, costName)
+	for i, name := range names {
+		line := lines[name]
+		d.Line(LineClass(i), len(line),
+			func(i int) float64 { return x.At(line[i].Value) }, func(i int) float64 { return y.At(line[i].Cost) })
+	}
+	for i := range points {
+		p := &points[i]
+		atX, atY, drop := x.At(p.Value), y.At(p.Cost), 0.0
+		if value, cost := p.ValueInterval, p.CostInterval; value != nil && cost != nil {
+			d.Printf(`<path class="thin" d="M%v %vH%vM%v %vV%v"/>`, x.At(value.Low), atY, x.At(value.High), atX, y.At(cost.Low), y.At(cost.High))
+		}
+		if slices.Index(names, p.Line)%2 == 1 {
+			drop = 21 // avoids the label of a neighbor
+		}
+		d.Printf(`<text x="%v" y="%v">%v</text>`, atX+8, atY-6+drop, shorten(p.Label, 22))
+	}
+	for i := range points { // above all labels
+		p := &points[i]
+		d.Printf(`<circle class="point" cx="%v" cy="%v" r="4.5"><title>%v</title></circle>`, x.At(p.Value), y.At(p.Cost), p.Name)
+	}
+	return Chart{title, d.End()}
 }
 
-// newFrontier returns the frontier of a scenario, or nil if it has none.
-func newFrontier(s *result.Scenario, settings *result.Settings) *frontier {
+// Frontier shows the cost of nodes against the time that pods are pending, by slack, nil if a scenario has fewer than two amounts of it.
+func Frontier(s *result.Scenario, settings *result.Settings) *Section {
 	points := s.Frontier()
 	if len(points) == 0 {
 		return nil
 	}
-	f := &frontier{CostName: "node hours"}
+	costName, without := "node hours", "; one seed has none"
 	if settings.Autoscaler != nil && settings.Autoscaler.Priced {
-		f.CostName = "cost of nodes"
+		costName = "cost of nodes"
 	}
+	profile := func(p *result.FrontierPoint) string { return strings.TrimSuffix(p.Name, ", slack "+p.Slack) }
 	var costs, pending []float64
-	for _, p := range points {
-		f.Intervals = f.Intervals || p.CostInterval != nil
-		costs, pending = append(costs, p.Cost), append(pending, p.Pending)
-	}
-	costDecimals, pendingDecimals := format.Decimals(costs...), format.Decimals(pending...)
-	for _, p := range points {
-		row := frontierRow{
-			Name: p.Name,
-			Cost: format.Format(p.Cost, costDecimals), CostInterval: rangeText(p.CostInterval, costDecimals),
-			Pending: format.Format(p.Pending, pendingDecimals), PendingInterval: rangeText(p.PendingInterval, pendingDecimals),
-			P95: format.Format(p.PendingP95, min(format.Decimals(p.PendingP95), 1)), Kept: format.None,
-		}
-		if p.SlackKept > 0 {
-			row.Kept = format.Format(100*p.SlackKept, 0) + format.ThinSpace + "%"
-		}
-		f.Rows = append(f.Rows, row)
-	}
-	f.SVG = frontierChart(points, f.CostName)
-	return f
-}
-
-// rangeText formats an interval as "low to high", nil as an empty string.
-func rangeText(in *result.Interval, decimals int) string {
-	if in == nil {
-		return ""
-	}
-	return format.Format(in.Low, decimals) + " to " + format.Format(in.High, decimals)
-}
-
-// axisRange returns the range of an axis that shows the points with their intervals and a margin. It
-// starts at 0 if 0 is close.
-func axisRange(points []result.FrontierPoint, of func(*result.FrontierPoint) (float64, *result.Interval)) [2]float64 {
-	var values []float64
-	for i := range points {
-		v, in := of(&points[i])
-		values = append(values, v)
-		if in != nil {
-			values = append(values, in.Low, in.High)
-		}
-	}
-	values = slices.DeleteFunc(values, func(v float64) bool { return !format.IsFinite(v) })
-	low, high := 0.0, 0.0
-	if len(values) > 0 {
-		low, high = slices.Min(values), slices.Max(values)
-	}
-	margin := 0.08 * (high - low)
-	if margin == 0 {
-		margin = max(0.08*high, 0.5)
-	}
-	if low-margin < 0.3*high {
-		return [2]float64{min(0, low), high + margin}
-	}
-	return [2]float64{low - margin, high + margin}
-}
-
-// NewCostChart starts a chart of costs against another figure, with the names and the ranges of both, and returns its scales.
-func NewCostChart(title, name, costName string, figures, costs [2]float64) (d *Drawing, x, y Scale) {
-	d = New(frontierWidth, frontierHeight, title, "the table has the numbers")
-	x = NewScale(figures[0], figures[1], frontierLeft, frontierRight)
-	y = NewScale(costs[0], costs[1], frontierBottom, frontierTop)
-	d.YAxis(y.Ticks(5), y, frontierLeft, frontierRight, 6, 4)
-	d.XAxis(x.Ticks(6), x, frontierTop, frontierBottom, frontierBottom+15)
-	d.Printf(`<text class="middle" x="%v" y="%v">%v</text>`, (frontierLeft+frontierRight)/2, frontierHeight-6, name)
-	d.Printf(`<text x="2" y="%v">%v</text>`, frontierTop-3, costName)
-	return d, x, y
-}
-
-// frontierChart draws the cost of nodes against the mean time that pods are pending.
-func frontierChart(points []result.FrontierPoint, costName string) template.HTML {
-	const timeName = "pending, mean seconds"
-	d, x, y := NewCostChart(costName+" against "+timeName+", by slack", timeName, costName,
-		axisRange(points, func(p *result.FrontierPoint) (float64, *result.Interval) { return p.Pending, p.PendingInterval }),
-		axisRange(points, func(p *result.FrontierPoint) (float64, *result.Interval) { return p.Cost, p.CostInterval }))
-	// A line connects the points of a profile in the order of the slack options.
-	profiles := map[string][]*result.FrontierPoint{}
-	var names []string
-	for i := range points {
-		name := profileName(&points[i])
-		if profiles[name] == nil {
-			names = append(names, name)
-		}
-		profiles[name] = append(profiles[name], &points[i])
-	}
-	for i, name := range names {
-		line := profiles[name]
-		d.Line(LineClass(i), len(line),
-			func(i int) float64 { return x.At(line[i].Pending) }, func(i int) float64 { return y.At(line[i].Cost) })
-	}
+	several := false
 	for i := range points {
 		p := &points[i]
-		atX, atY := x.At(p.Pending), y.At(p.Cost)
-		if pending, cost := p.PendingInterval, p.CostInterval; pending != nil && cost != nil {
-			d.Printf(`<path class="thin" d="M%v %vH%vM%v %vV%v"/>`,
-				x.At(pending.Low), atY, x.At(pending.High), atX, y.At(cost.Low), y.At(cost.High))
+		costs, pending = append(costs, p.Cost), append(pending, p.Pending)
+		several = several || profile(p) != profile(&points[0])
+		if p.CostInterval != nil {
+			without = ""
 		}
-		label, drop := p.Slack, 0.0
-		if len(names) > 1 {
-			label = fmt.Sprintf("%s, %s", shorten(profileName(p), 12), p.Slack)
-			drop = 21 * float64(slices.Index(names, profileName(p))%2) // Avoid the label of a neighbor.
+	}
+	costDecimals, pendingDecimals := format.Decimals(costs...), format.Decimals(pending...)
+	section := &Section{
+		Title: "Cost and benefit of slack",
+		Text: []string{"A point for each profile and slack: the cost of the nodes and the time that pods are pending, averaged over all " +
+			"pods. The cross shows the confidence intervals of the means over seeds" + without + ". Lower left is better. The p95 of the " +
+			"pending time, in the table, is 0 if fewer than one pod in twenty waits, however long that one waits."},
+		Head: []string{"mean over seeds", costName, "pending, mean s", "slack kept", "pending, p95 s"}, Wide: []string{"pending, p95 s"},
+	}
+	var charted []CostPoint
+	for i := range points {
+		p := &points[i]
+		label, kept := p.Slack, format.None
+		if several {
+			label = shorten(profile(p), 12) + ", " + p.Slack
 		}
-		d.Printf(`<text x="%v" y="%v">%v</text>`, atX+8, atY-6+drop, shorten(label, 22))
+		charted = append(charted, CostPoint{p.Cost, p.Pending, p.CostInterval, p.PendingInterval, label, p.Name, profile(p)})
+		if p.SlackKept > 0 {
+			kept = format.Format(100*p.SlackKept, 0) + format.ThinSpace + "%"
+		}
+		section.Rows = append(section.Rows, []string{
+			p.Name, meanText(p.Cost, p.CostInterval, costDecimals), meanText(p.Pending, p.PendingInterval, pendingDecimals), kept,
+			format.Format(p.PendingP95, min(format.Decimals(p.PendingP95), 1)),
+		})
 	}
-	for i := range points { // Above all labels.
-		d.Printf(`<circle class="point" cx="%v" cy="%v" r="4.5"/>`, x.At(points[i].Pending), y.At(points[i].Cost))
-	}
-	return d.End()
+	section.Charts = []Chart{CostChart(costName, "pending, mean seconds", charted)}
+	return section
 }
 
-// profileName returns the name of a point's profile without its slack.
-func profileName(p *result.FrontierPoint) string {
-	return strings.TrimSuffix(p.Name, ", slack "+p.Slack)
+// meanText formats a mean with its interval, if it has one.
+func meanText(mean float64, in *result.Interval, decimals int) string {
+	text := format.Format(mean, decimals)
+	if in == nil {
+		return text
+	}
+	return text + " (" + format.Format(in.Low, decimals) + " to " + format.Format(in.High, decimals) + ")"
 }
 
 // Dimensions of a dot with its whisker.

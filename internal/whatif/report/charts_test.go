@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -69,8 +68,8 @@ func TestNoFrontier(t *testing.T) {
 	}
 }
 
-// TestFrontierIsFinite checks that all coordinates are finite for any figures.
-func TestFrontierIsFinite(t *testing.T) {
+// TestCostChartIsFinite checks that all coordinates are finite for any figures.
+func TestCostChartIsFinite(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		figure := anyFloat()
 		interval := rapid.Custom(func(t *rapid.T) *result.Interval {
@@ -79,15 +78,14 @@ func TestFrontierIsFinite(t *testing.T) {
 			}
 			return &result.Interval{Low: figure.Draw(t, "low"), High: figure.Draw(t, "high")}
 		})
-		var points []result.FrontierPoint
-		for i := range rapid.IntRange(2, 6).Draw(t, "points") {
-			points = append(points, result.FrontierPoint{
-				Name: "p, slack " + fmt.Sprint(i), Slack: fmt.Sprint(i),
-				Cost: figure.Draw(t, "cost"), Pending: figure.Draw(t, "pending"),
-				CostInterval: interval.Draw(t, "of cost"), PendingInterval: interval.Draw(t, "of pending"),
+		var points []CostPoint
+		for range rapid.IntRange(2, 6).Draw(t, "points") {
+			points = append(points, CostPoint{
+				Cost: figure.Draw(t, "cost"), Value: figure.Draw(t, "value"), Label: "5%", Line: "p",
+				CostInterval: interval.Draw(t, "of cost"), ValueInterval: interval.Draw(t, "of value"),
 			})
 		}
-		drawn := string(frontierChart(points, "cost"))
+		drawn := string(CostChart("cost", "wait", points).SVG)
 		if strings.Contains(drawn, "NaN") || strings.Contains(drawn, "Inf") || strings.Count(drawn, "<circle") != len(points) {
 			t.Fatal(drawn)
 		}

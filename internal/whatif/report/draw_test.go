@@ -53,7 +53,7 @@ func TestReportIsFinite(t *testing.T) {
 			Scenarios: []result.Scenario{{Profiles: []result.Profile{p, p}}},
 		}
 		var b strings.Builder
-		must.Succeed(t, page.Execute(&b, newView(r, details[0])))
+		must.Succeed(t, page.Execute(&b, newView(Document{Result: r}, details[0])))
 		if found := external.FindString(b.String()); found != "" {
 			t.Fatalf("found %q", found)
 		}

@@ -7,21 +7,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
-// podsRow summarizes the pods of all runs with a profile.
-type podsRow struct {
-	Profile                  string
-	Scheduled, Unschedulable string
-	NotArrived               string
-	Mean, P50, P95, Max      string
-	Runs, Interrupted        string
-	Reasons                  []reason
-	// MoreReasons is the number of reasons that are not shown.
-	MoreReasons int
-}
-
-// reason is why a number of pods were unschedulable.
-type reason struct{ Pods, Text string }
-
 const (
 	// maxReasons is the largest number of reasons shown.
 	maxReasons = 8
@@ -29,44 +14,57 @@ const (
 	maxReasonLength = 300
 )
 
-// newPodsRow returns the summary of a profile.
-func newPodsRow(p *result.Profile) podsRow {
-	mean := func(of func(*result.Run) float64) string {
-		if len(p.Runs) == 0 {
-			return format.None
+// podsColumns are the means over the runs of a profile that podsSection has.
+var podsColumns = []struct {
+	name  string
+	value func(*result.Run) float64
+}{
+	{"scheduled", func(r *result.Run) float64 { return float64(r.Scheduled) }},
+	{"unschedulable", func(r *result.Run) float64 { return float64(r.Unschedulable) }},
+	{"not arrived", func(r *result.Run) float64 { return float64(r.NotArrived) }},
+	{"pending, mean s", func(r *result.Run) float64 { return r.PendingSeconds.Mean }},
+	{"p50 s", func(r *result.Run) float64 { return r.PendingSeconds.P50 }},
+	{"p95 s", func(r *result.Run) float64 { return r.PendingSeconds.P95 }},
+	{"max s", func(r *result.Run) float64 { return r.PendingSeconds.Max }},
+}
+
+// podsSection summarizes the pods of all runs with each profile.
+func podsSection(s *result.Scenario) *Section {
+	section := &Section{Title: "Pending and unschedulable pods", Head: []string{"mean over runs", "runs"}}
+	for _, column := range podsColumns {
+		section.Head = append(section.Head, column.name)
+	}
+	for i := range s.Profiles {
+		p := &s.Profiles[i]
+		row := []string{p.Name, format.Count(len(p.Runs))}
+		if interrupted := p.Interrupted(); interrupted > 0 {
+			row[1] += fmt.Sprintf(" (%d interrupted)", interrupted)
 		}
-		var sum float64
-		for i := range p.Runs {
-			sum += of(&p.Runs[i])
+		pods := map[string]int{}
+		sums := make([]float64, len(podsColumns))
+		for j := range p.Runs {
+			for text, n := range p.Runs[j].Reasons {
+				pods[text] += n
+			}
+			for k, column := range podsColumns {
+				sums[k] += column.value(&p.Runs[j])
+			}
 		}
-		mean := sum / float64(len(p.Runs))
-		return format.Format(mean, min(format.Decimals(mean), 1))
-	}
-	row := podsRow{
-		Profile: p.Name, Runs: format.Count(len(p.Runs)),
-		Scheduled:     mean(func(r *result.Run) float64 { return float64(r.Scheduled) }),
-		Unschedulable: mean(func(r *result.Run) float64 { return float64(r.Unschedulable) }),
-		NotArrived:    mean(func(r *result.Run) float64 { return float64(r.NotArrived) }),
-		Mean:          mean(func(r *result.Run) float64 { return r.PendingSeconds.Mean }),
-		P50:           mean(func(r *result.Run) float64 { return r.PendingSeconds.P50 }),
-		P95:           mean(func(r *result.Run) float64 { return r.PendingSeconds.P95 }),
-		Max:           mean(func(r *result.Run) float64 { return r.PendingSeconds.Max }),
-	}
-	pods := map[string]int{}
-	for i := range p.Runs {
-		for text, n := range p.Runs[i].Reasons {
-			pods[text] += n
+		for _, sum := range sums {
+			mean := sum / float64(len(p.Runs)) // not a number without runs
+			row = append(row, format.Format(mean, min(format.Decimals(mean), 1)))
+		}
+		section.Rows = append(section.Rows, row)
+		texts := result.MostFrequent(pods)
+		for _, text := range texts[:min(len(texts), maxReasons)] {
+			section.Items = append(section.Items, fmt.Sprintf("Unschedulable with %s, all runs: %s: %s", p.Name,
+				format.Things(pods[text], "pod"), shorten(text, maxReasonLength)))
+		}
+		if more := len(texts) - maxReasons; more > 0 {
+			section.Items = append(section.Items, fmt.Sprintf("and with %s %d more reasons", p.Name, more))
 		}
 	}
-	if interrupted := p.Interrupted(); interrupted > 0 {
-		row.Interrupted = fmt.Sprintf("%d interrupted", interrupted)
-	}
-	texts := result.MostFrequent(pods)
-	for _, text := range texts[:min(len(texts), maxReasons)] {
-		row.Reasons = append(row.Reasons, reason{format.Things(pods[text], "pod"), shorten(text, maxReasonLength)})
-	}
-	row.MoreReasons = len(texts) - len(row.Reasons)
-	return row
+	return section
 }
 
 // shorten truncates a text to a number of characters.

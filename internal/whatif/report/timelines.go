@@ -64,9 +64,15 @@ type Line struct {
 	Values   []float64
 }
 
-// timeCharts draws each series for all profiles of a scenario.
-func timeCharts(s *result.Scenario) []Chart {
-	var charts []Chart
+// overTime has a chart of each series, with a line for each profile, nil without time series.
+func overTime(s *result.Scenario) *Section {
+	section := &Section{Title: "Over time"}
+	for i := range s.Profiles {
+		if run := recordedRun(&s.Profiles[i]); run.TimeSeries != nil {
+			section.Lines = append(section.Lines, Line{Class: LineClass(i), Name: s.Profiles[i].Name})
+			section.Text = []string{fmt.Sprintf("Seed %d.", run.Seed)}
+		}
+	}
 	for _, series := range allSeries {
 		var lines []Line
 		var duration float64
@@ -79,10 +85,23 @@ func timeCharts(s *result.Scenario) []Chart {
 			duration = max(duration, float64(len(series.values(c)))*float64(series.interval(c)))
 		}
 		if slices.ContainsFunc(lines, func(l Line) bool { return len(l.Values) > 0 }) {
-			charts = append(charts, NewTimeChart(series.title, time.Time{}, duration, lines))
+			section.Charts = append(section.Charts, NewTimeChart(series.title, time.Time{}, duration, lines))
 		}
 	}
-	return charts
+	if len(section.Charts) == 0 {
+		return nil
+	}
+	return section
+}
+
+// recordedRun returns the run of a profile that has time series, or an empty run.
+func recordedRun(p *result.Profile) *result.Run {
+	for i := range p.Runs {
+		if p.Runs[i].TimeSeries != nil {
+			return &p.Runs[i]
+		}
+	}
+	return &result.Run{}
 }
 
 // NewTimeChart draws lines on common scales over a duration in seconds. The axis has times of day or days if start is not zero, and else

@@ -9,11 +9,40 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
+// Document is a page: a result, and what the page has besides the comparisons of the result.
+type Document struct {
+	*result.Result
+	// Title of the page, and About what it shows. They replace the title and the sentence of a comparison.
+	Title, About string
+	// Boxes have the answers, and Sections follow the scenarios.
+	Boxes    []Box
+	Sections []*Section
+}
+
+// Box has an answer.
+type Box struct {
+	Title string
+	Text  []string
+}
+
+// Section is a part of a page, of which text on a terminal has the table and the items.
+type Section struct {
+	Title string
+	// Text explains the section.
+	Text   []string
+	Lines  []Line // of the charts, in the legend
+	Charts []Chart
+	// Head and Rows are a table, whose first column names the rows. A terminal has the columns Wide with -o wide only.
+	Head, Wide []string
+	Rows       [][]string
+	// Items are a list, and Code is text for programs.
+	Items []string
+	Code  string
+}
+
 // view is the data of page.html.
 type view struct {
-	*result.Result
-	Title, Nodes, Pods string
-	SeedText           string
+	Document
 	// Compared is true if there are several profiles.
 	Compared  bool
 	Settings  []setting
@@ -36,12 +65,9 @@ type scenario struct {
 	UsageShape  string
 	Comparisons []result.Comparison
 	Rows        []figureRow
-	Charts      []Chart
-	Lines       []Line // of the charts, in the legend
-	Pods        []podsRow
-	// RecordedSeed is the seed of the run that the charts show.
-	RecordedSeed string
-	Frontier     *frontier
+	// Frontier and Folded, which is folded, are further sections.
+	Frontier *Section
+	Folded   []*Section
 }
 
 // figureRow shows a figure for all profiles.
@@ -63,29 +89,34 @@ type figureCell struct {
 	Whisker                                      template.HTML
 }
 
-// newView returns the view of a result with the given detail, without its raw data.
-func newView(r *result.Result, d detail) view {
-	v := view{
-		Result: r, Title: "What-if: " + strings.Join(r.Profiles, ", "),
-		Nodes: format.Things(r.Source.Nodes, "node"), Pods: format.Things(r.Source.Pods, "pod"), SeedText: seedText(r.Seeds),
-		Compared: len(r.Profiles) > 1, Incomplete: incompleteText(r),
-		Settings: settings(r),
+// newView returns the view of a document with the given detail, without its raw data.
+func newView(document Document, d detail) view {
+	r := document.Result
+	v := view{Document: document, Compared: len(r.Profiles) > 1, Incomplete: incompleteText(r)}
+	if len(r.Scenarios) > 0 {
+		v.Settings = settings(r)
 	}
-	if len(r.Profiles) > 1 {
-		v.Title = "What-if: " + strings.Join(result.SlackNames(r), ", ") + " compared with " + r.Profiles[0]
+	if v.Title == "" {
+		v.Title = "What-if: " + strings.Join(r.Profiles, ", ")
+		if v.Compared {
+			v.Title = "What-if: " + strings.Join(result.SlackNames(r), ", ") + " compared with " + r.Profiles[0]
+		}
+		v.About = fmt.Sprintf("%s. %s, %s, seeds: %s. Simulated with the code of kube-scheduler on a virtual clock.", r.Source.Name,
+			format.Things(r.Source.Nodes, "node"), format.Things(r.Source.Pods, "pod"), seedText(r.Seeds))
 	}
 	for i := range r.Scenarios {
 		s := newScenario(r, i)
-		s.Frontier = newFrontier(&r.Scenarios[i], &r.Settings)
-		if d.charts {
-			s.addCharts(&r.Scenarios[i])
+		s.Frontier = Frontier(&r.Scenarios[i], &r.Settings)
+		if over := overTime(&r.Scenarios[i]); d.charts && over != nil {
+			s.Folded = append(s.Folded, over)
 		}
+		s.Folded = append(s.Folded, podsSection(&r.Scenarios[i]))
 		v.Scenarios = append(v.Scenarios, s)
 	}
 	return v
 }
 
-// newScenario returns the view of a scenario without its optional parts.
+// newScenario returns the view of a scenario without its sections.
 func newScenario(r *result.Result, index int) scenario {
 	from := &r.Scenarios[index]
 	s := scenario{
@@ -93,37 +124,10 @@ func newScenario(r *result.Result, index int) scenario {
 		Limits: limitWords(from.Limits), Rows: figureRows(r, from),
 	}
 	s.Usage, s.UsageShape = usageWords(from.Usage)
-	for i := range from.Profiles {
-		if i > 0 {
-			s.Comparisons = append(s.Comparisons, result.NewComparison(r, &from.Profiles[0], &from.Profiles[i]))
-		}
-		s.Pods = append(s.Pods, newPodsRow(&from.Profiles[i]))
+	for i := 1; i < len(from.Profiles); i++ {
+		s.Comparisons = append(s.Comparisons, result.NewComparison(r, &from.Profiles[0], &from.Profiles[i]))
 	}
 	return s
-}
-
-// addCharts adds the charts over time.
-func (s *scenario) addCharts(from *result.Scenario) {
-	s.Charts = timeCharts(from)
-	for i := range from.Profiles {
-		p := &from.Profiles[i]
-		run := recordedRun(p)
-		if run.TimeSeries == nil {
-			continue
-		}
-		s.Lines = append(s.Lines, Line{Class: LineClass(i), Name: p.Name})
-		s.RecordedSeed = fmt.Sprint(run.Seed)
-	}
-}
-
-// recordedRun returns the run of a profile that has time series, or an empty run.
-func recordedRun(p *result.Profile) *result.Run {
-	for i := range p.Runs {
-		if p.Runs[i].TimeSeries != nil {
-			return &p.Runs[i]
-		}
-	}
-	return &result.Run{}
 }
 
 // figureRows returns the figures of a scenario.

@@ -18,7 +18,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
-//go:embed page.html summary.html frontier.html
+//go:embed page.html section.html summary.html
 var files embed.FS
 
 // Style is the style sheet of reports: the colors, tables, cards, legends and drawings of pages of a what-if.
@@ -67,26 +67,26 @@ func (d *detail) limit(maxSize int) int {
 }
 
 // Write writes the report of a result.
-func Write(w io.Writer, r *result.Result) error {
-	return writeWithin(w, r, maxSize)
-}
+func Write(w io.Writer, r *result.Result) error { return Document{Result: r}.Write(w) }
 
-// writeWithin writes the report with the highest level of detail whose size is at most maxSize, or
-// with the lowest level if no size is.
-func writeWithin(w io.Writer, r *result.Result, maxSize int) error {
+// Write writes the page.
+func (d Document) Write(w io.Writer) error { return d.writeWithin(w, maxSize) }
+
+// writeWithin writes the page with the highest level of detail whose size is at most maxSize, or with the lowest level if no size is.
+func (d Document) writeWithin(w io.Writer, maxSize int) error {
 	var report bytes.Buffer
-	for _, d := range details {
-		view := newView(r, d)
-		if d.rawData {
-			raw, err := rawData(r, d)
+	for _, level := range details {
+		view := newView(d, level)
+		if level.rawData && len(d.Scenarios) > 0 {
+			raw, err := rawData(d.Result, level)
 			if err != nil {
 				return err
 			}
 			view.RawData = raw
 		}
-		if d.omitted != "" {
-			note := d.omitted + " to limit the size of the report. Run with -o json for the complete result."
-			if d.rawData && d.charts { // only raw data is omitted
+		if level.omitted != "" {
+			note := level.omitted + " to limit the size of the report. Run with -o json for the complete result."
+			if level.rawData && level.charts { // only raw data is omitted
 				view.RawNote = note
 			} else {
 				view.Omitted = note
@@ -96,7 +96,7 @@ func writeWithin(w io.Writer, r *result.Result, maxSize int) error {
 		if err := page.Execute(&report, view); err != nil {
 			return fmt.Errorf("writing the report: %w", err)
 		}
-		if report.Len() <= d.limit(maxSize) {
+		if report.Len() <= level.limit(maxSize) {
 			break
 		}
 	}

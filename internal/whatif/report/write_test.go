@@ -154,7 +154,7 @@ func TestWriteWithin(t *testing.T) {
 	last := math.MaxInt
 	for _, size := range []int{5 << 20, 300 << 10, 200 << 10, 120 << 10, 100 << 10} {
 		var b bytes.Buffer
-		must.Succeed(t, writeWithin(&b, r, size))
+		must.Succeed(t, Document{Result: r}.writeWithin(&b, size))
 		text(t, b.String())
 		t.Logf("within %d: %d", size, b.Len())
 		if b.Len() > size || b.Len() > last {
