@@ -160,9 +160,9 @@ type markedCandidate struct {
 	mark string
 }
 
-// toConfirm returns the configuration in force, the winner, each lever of the winner alone, and the defaults of the Vertical Pod Autoscaler
-// with its slack, each configuration once.
-func (s *search) toConfirm(best *candidate, mark string) []markedCandidate {
+// candidatesToConfirm returns the configuration in force, the winner, each lever of the winner alone, and the defaults of the Vertical Pod
+// Autoscaler with its slack, each configuration once.
+func (s *search) candidatesToConfirm(best *candidate, mark string) []markedCandidate {
 	base := s.inForce
 	confirmed := []markedCandidate{{base, "in force"}}
 	add := func(c *candidate, mark string) {
@@ -193,7 +193,7 @@ func (s *search) confirm(r *Result, best *candidate, reached bool) error {
 	if !reached {
 		bestMark = "nearest"
 	}
-	confirmed := s.toConfirm(best, bestMark)
+	confirmed := s.candidatesToConfirm(best, bestMark)
 	var candidates []*candidate
 	for _, c := range confirmed {
 		candidates = append(candidates, c.candidate)

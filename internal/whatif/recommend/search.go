@@ -193,7 +193,7 @@ func (s *search) run(profiles []engine.NamedConfig) (best *candidate, reached bo
 	if err := s.simulate(pairs, first); err != nil {
 		return nil, false, err
 	}
-	pairs = append(pairs, s.withProfiles(pairs, profiles)...)
+	pairs = append(pairs, s.profileCandidates(pairs, profiles)...)
 	s.Report(fmt.Sprintf("the same part: %s of profile and requests", format.Of(len(pairs), "pair")))
 	if err := s.simulate(pairs, first); err != nil {
 		return nil, false, err
@@ -205,7 +205,7 @@ func (s *search) run(profiles []engine.NamedConfig) (best *candidate, reached bo
 	if err != nil {
 		return nil, false, err
 	}
-	if s.raced, err = s.withSlack(append(good, s.inForce)); err != nil {
+	if s.raced, err = s.slackCandidates(append(good, s.inForce)); err != nil {
 		return nil, false, err
 	}
 	if _, err := s.race(s.raced, true); err != nil {
@@ -214,10 +214,10 @@ func (s *search) run(profiles []engine.NamedConfig) (best *candidate, reached bo
 	return s.winner()
 }
 
-// withProfiles returns the pairs of the profiles that are not in force with the kinds of requests that can win: the requests in force, the
-// cheapest that meet the goals other than the wait on the first part with the profile in force, and the most expensive that miss them,
+// profileCandidates returns the pairs of the profiles that are not in force with the kinds of requests that can win: the requests in force,
+// the cheapest that meet the goals other than the wait on the first part with the profile in force, and the most expensive that miss them,
 // which another profile may meet.
-func (s *search) withProfiles(pairs []*candidate, profiles []engine.NamedConfig) (more []*candidate) {
+func (s *search) profileCandidates(pairs []*candidate, profiles []engine.NamedConfig) (more []*candidate) {
 	first := s.order[:1]
 	byCost := slices.SortedStableFunc(slices.Values(pairs[1:]), func(a, b *candidate) int {
 		return cmp.Compare(a.parts[first[0]].cost, b.parts[first[0]].cost)

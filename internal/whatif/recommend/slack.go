@@ -32,9 +32,9 @@ func (s *search) slackInForce() slackChoice {
 	return slackChoice{name: "slack in force", policy: s.Policy}
 }
 
-// withSlack returns pairs with the amounts of slack to try: none, the lowest rate with which the pods of the first pair that needs slack
-// have nodes in time, and a minimum. Where pods have nodes in time without slack, it can only cost.
-func (s *search) withSlack(pairs []*candidate) ([]*candidate, error) {
+// slackCandidates returns pairs with the amounts of slack to try: none, the lowest rate with which the pods of the first pair that needs
+// slack have nodes in time, and a minimum. Where pods have nodes in time without slack, it can only cost.
+func (s *search) slackCandidates(pairs []*candidate) ([]*candidate, error) {
 	all := slices.Concat(pairs, slices.DeleteFunc(s.raced, func(c *candidate) bool { return slices.Contains(pairs, c) }))
 	if !s.Change.Slack {
 		return all, nil

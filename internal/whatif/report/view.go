@@ -171,7 +171,7 @@ func figureRows(r *result.Result, s *result.Scenario) []figureRow {
 
 // newFigureCell returns the cell of a difference.
 func newFigureCell(figure result.Definition, d *result.Difference, base float64, scale Scale, decimals int) figureCell {
-	v := result.AnswerShown(figure, d, base)
+	v := result.AnswerInTables(figure, d, base)
 	c := figureCell{Answer: v, Class: classes[v], Whisker: whisker(scale, d, v)}
 	if d == nil {
 		return c

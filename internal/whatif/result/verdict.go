@@ -59,8 +59,8 @@ func Negligible(d *Difference, base float64) bool {
 	return largest <= tolerance*math.Abs(base)
 }
 
-// AnswerShown is AnswerOf in tables and lists, where a clearly lower load of the fullest node is better, too.
-func AnswerShown(figure Definition, d *Difference, base float64) Answer {
+// AnswerInTables is AnswerOf in tables and lists, where a clearly lower load of the fullest node is better, too.
+func AnswerInTables(figure Definition, d *Difference, base float64) Answer {
 	answer := AnswerOf(figure, d, base)
 	if answer == Different && d.Mean < 0 && slices.Contains(fullest, figure.Name) {
 		return Better
@@ -88,7 +88,7 @@ func NewComparison(r *Result, base, other *Profile) Comparison {
 	for _, figure := range Figures {
 		d, mean := other.Figures[figure.Name].Difference, base.Figures[figure.Name].Mean
 		text := figure.Title() + differenceText(d, mean)
-		switch AnswerShown(r.Source.Directed(figure), d, mean) {
+		switch AnswerInTables(r.Source.Directed(figure), d, mean) {
 		case Better:
 			c.Better = append(c.Better, text)
 		case Worse:
