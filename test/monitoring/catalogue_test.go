@@ -82,7 +82,9 @@ var sections = []section{
 	{"placement", registered(func(r prometheus.Registerer) { placement.New(nil, nil, nil, r, placement.AdoptAll) })},
 	{"shadow", func(*testing.T) []prometheus.Collector {
 		return []prometheus.Collector{&shadow.Collector{Current: func() *shadow.Report {
-			return &shadow.Report{Verdicts: []shadow.Verdict{{Verdict: result.Verdict{Candidate: "predicted"}}}}
+			return &shadow.Report{
+				Result: &result.Result{}, Verdicts: []shadow.Verdict{{Verdict: result.Verdict{Candidate: "predicted"}}},
+			}
 		}}}
 	}},
 	{"agent", registered(func(r prometheus.Registerer) { agent.New(agent.Options{Hub: &agent.Hub{}}, nil, r) })},

@@ -246,8 +246,8 @@ func TestCluster(t *testing.T) {
 		t.Errorf("the rights are not sufficient: %s", text)
 	}
 	r := shadow.NewReport(s.store.Windows(time.Time{}), time.Now().AddDate(0, 0, -7), time.Now())
-	if len(r.Nodes) != 1 || r.Nodes[0].Name != "busy" || len(r.Workloads) == 0 {
-		t.Errorf("nodes %v, workloads %v", r.Nodes, r.Workloads)
+	if o := r.Scenarios[0].Measured.Overloaded; len(o.Nodes) != 1 || o.Nodes[0].Name != "busy" || len(o.Workloads) == 0 {
+		t.Errorf("%+v", o)
 	}
 	for _, w := range s.store.Windows(time.Time{}) {
 		got, want := w.Candidates[0].Run.OverloadMinutes-w.Current.Run.OverloadMinutes, compared(t, filepath.Join(folder, w.File))

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/whatif"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/shadow"
 )
 
@@ -36,7 +37,7 @@ func newReportCommand() *cobra.Command {
 		Long: `Print the verdict of plimsoll shadow on the last days, from its directory (default shadow).
 
 The verdict is "cannot tell" if the error of the model is larger than the difference, if
-the difference can be chance, if nothing was overloaded, or if usage is missing.`,
+the difference can be chance, or if usage is missing, and "equal" if no overload differs.`,
 		Example: `  plimsoll shadow report
   plimsoll shadow report shadow --days 30 -o json`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -60,7 +61,7 @@ the difference can be chance, if nothing was overloaded, or if usage is missing.
 			if err != nil {
 				return base.Failure(err)
 			}
-			r, _ := reportOf(store, folder, days, time.Now())
+			r := reportOf(store, folder, days, time.Now())
 			if r.Began.IsZero() && len(store.Windows(time.Time{})) == 0 {
 				return fmt.Errorf("found no recordings in %s: must be the --folder of plimsoll shadow, which writes it", folder)
 			}
@@ -75,35 +76,13 @@ the difference can be chance, if nothing was overloaded, or if usage is missing.
 // maxRows is the number of rows of each printed table.
 const maxRows = 8
 
-// printReport prints the verdicts, their basis and the tables.
+// printReport prints the report, of each of its tables the first rows.
 func printReport(out io.Writer, o *base.Output, r *shadow.Report) {
-	printText := func(text string) { fmt.Fprintln(out, base.Wrap("", text, base.DefaultWidth)) }
-	for _, v := range r.Verdicts {
-		printText(v.Sentence)
-	}
-	if r.Recommendation != nil {
-		printText(r.Recommendation.Verdict.Sentence)
-	}
-	printText(r.Basis())
-	for _, excluded := range r.Excluded {
-		printText("Not compared: " + excluded + ".")
-	}
-	for _, table := range r.Tables() {
-		fmt.Fprintf(out, "\n%s\n", table.Title)
-		t := base.NewTable(table.Head...)
-		for i, row := range table.Rows {
-			if i == maxRows && o.Format != base.FormatWide {
-				break
-			}
-			t.AddRow(row...)
+	d := r.Document()
+	for _, section := range d.Sections {
+		if o.Format != base.FormatWide {
+			section.Rows = section.Rows[:min(len(section.Rows), maxRows)]
 		}
-		t.Print(out, o)
 	}
-	fmt.Fprintln(out)
-	for _, m := range r.Measurements() {
-		printText(m.Name + ": " + m.Value)
-	}
-	for _, missing := range r.Missing {
-		printText("Missing: " + missing)
-	}
+	whatif.Print(out, o, &d)
 }

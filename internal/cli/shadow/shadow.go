@@ -303,21 +303,20 @@ func (s *server) recommend(ctx context.Context, now time.Time) {
 	}
 }
 
-// report returns the current report and its windows.
-func (s *server) report() (*shadow.Report, []*shadow.Window) {
+// report returns the current report.
+func (s *server) report() *shadow.Report {
 	return reportOf(s.store, s.folder, s.days, time.Now())
 }
 
-// reportOf returns the report on the last days before a time, and its windows. The recordings are in a folder.
-func reportOf(store *shadow.Store, folder string, days int, now time.Time) (*shadow.Report, []*shadow.Window) {
+// reportOf returns the report on the last days before a time. The recordings are in a folder.
+func reportOf(store *shadow.Store, folder string, days int, now time.Time) *shadow.Report {
 	from := now.AddDate(0, 0, -days)
-	windows := store.Windows(from)
-	r := shadow.NewReport(windows, from, now)
-	r.Recommendation = store.Recommendation()
+	r := shadow.NewReport(store.Windows(from), from, now)
+	r.LowestCost = store.Recommendation()
 	if names, _ := record.Recordings(folder); len(names) > 0 {
 		r.Began = record.StartOf(names[len(names)-1])
 	}
-	return r, windows
+	return r
 }
 
 // pending returns the recordings without a result among the last maxPending finished recordings, the newest first.
@@ -367,7 +366,7 @@ func (s *server) replay(ctx context.Context, name string) error {
 	if err := s.store.Add(w, time.Now()); err != nil {
 		return err
 	}
-	r, _ := s.report()
+	r := s.report()
 	return s.output.Print(s.out, r, func(out io.Writer) {
 		fmt.Fprintf(out, "%s replayed\n", w.File)
 		for _, v := range r.Verdicts {

@@ -14,6 +14,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/report"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
 // backtestOptions are the flags of plimsoll backtest.
@@ -91,22 +93,19 @@ func (o *backtestOptions) run(cmd *cobra.Command) error {
 
 // printBacktest prints the summary, a table of the figures, and the assumptions.
 func printBacktest(out io.Writer, o *base.Output, r *compare.BacktestResult) {
-	text := printer{out, o}
-	text.paragraph(fmt.Sprintf("%s: %s, %s", r.Source.Name, format.Of(r.Source.Nodes, "node"), format.Of(r.Source.Pods, "pod")))
-	text.paragraph(r.Summary())
-	fmt.Fprintln(out)
-	t := base.NewTable("figure", "measured", "simulated", "error")
+	section := &report.Section{Title: "figure", Head: []string{"figure", "measured", "simulated", "error"}}
 	for i := range r.Figures {
 		f := &r.Figures[i]
-		t.AddRow(f.Title(), format.Plain(f.Measured), format.Plain(f.Simulated), f.ErrorText())
-	}
-	if len(r.Figures) > 0 {
-		t.Print(out, o)
+		section.Rows = append(section.Rows, []string{f.Title(), format.Plain(f.Measured), format.Plain(f.Simulated), f.ErrorText()})
 	}
 	p := r.Placements
-	text.paragraph(
+	section.Items = []string{
 		fmt.Sprintf("pods placed by the scheduler: %d on the kind of node on which they ran, %d on another kind, %d that never ran",
 			p.Same, p.Other, p.NeverScheduled),
-	)
-	text.assumptions(r.Assumed)
+	}
+	Print(out, o, &report.Document{
+		Result:   &result.Result{Backtest: r.Backtest, Assumed: r.Assumed},
+		About:    fmt.Sprintf("%s: %s, %s", r.Source.Name, format.Of(r.Source.Nodes, "node"), format.Of(r.Source.Pods, "pod")),
+		Sections: []*report.Section{section},
+	})
 }

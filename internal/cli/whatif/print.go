@@ -1,6 +1,7 @@
 package whatif
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -58,10 +59,19 @@ func (p printer) wrapped(head, text string) {
 	fmt.Fprintln(p.out, base.Wrap(head, base.Escape(format.ToPlain(text)), base.DefaultWidth))
 }
 
-// result prints the recommendation, tables for each scenario, and the assumptions.
-func (p printer) result(r *result.Result) {
+// Print prints a document as text or Markdown, without its charts.
+func Print(out io.Writer, o *base.Output, d *report.Document) { printer{out, o}.document(d) }
+
+// document prints the answers, tables for each scenario, the sections, and the assumptions.
+func (p printer) document(d *report.Document) {
+	r := d.Result
+	for _, box := range d.Boxes {
+		for _, text := range box.Text {
+			p.paragraph(text)
+		}
+	}
 	p.conclusion(r)
-	p.paragraph(r.Source.Name + ": " + sizes(r))
+	p.paragraph(cmp.Or(d.About, r.Source.Name+": "+sizes(r)))
 	if r.Interrupted && p.isMarkdown() {
 		p.strong("The runs were interrupted: the results are incomplete.")
 	}
@@ -71,7 +81,13 @@ func (p printer) result(r *result.Result) {
 	for i := range r.Scenarios {
 		p.scenario(r, &r.Scenarios[i])
 	}
-	p.assumptions(r.Assumed)
+	for _, section := range d.Sections {
+		fmt.Fprintln(p.out)
+		p.section(section)
+	}
+	if r.Windows == 0 || len(r.Assumed) > 0 {
+		p.assumptions(r.Assumed)
+	}
 }
 
 // assumptions prints the assumptions of a result, which Markdown folds.
@@ -121,7 +137,7 @@ func (p printer) conclusion(r *result.Result) {
 
 // sizes returns the numbers of nodes, pods and seeds.
 func sizes(r *result.Result) string {
-	pods, seeds := format.Of(r.Source.Pods, "pod"), format.Of(len(r.Seeds), "seed")
+	pods, seeds := format.Of(r.Source.Pods, "pod"), format.Of(len(r.Seeds), r.PairNoun())
 	if r.Backtest != nil && len(r.Seeds) > 1 { // of a recording, whose parts are the runs
 		pods, seeds = pods+" in the first part", format.Of(len(r.Seeds), "part")
 	}
@@ -197,9 +213,13 @@ func foldEqual(r *result.Result, s *result.Scenario, wide bool) (differing []res
 
 // scenarioTitle names the profile of a table, and the baseline.
 func scenarioTitle(r *result.Result, s *result.Scenario, profile int) string {
-	title := profileLabel(&s.Profiles[profile], len(r.Seeds))
+	runs := len(r.Seeds)
+	if r.Windows > 0 {
+		runs = 0 // a new candidate has no runs of earlier windows
+	}
+	title := profileLabel(&s.Profiles[profile], runs)
 	if profile > 0 {
-		title += " compared with " + profileLabel(&s.Profiles[0], len(r.Seeds))
+		title += " compared with " + profileLabel(&s.Profiles[0], runs)
 	}
 	return title
 }
@@ -213,7 +233,7 @@ func differenceNote(r *result.Result) string {
 	case len(r.Seeds) == 1:
 		return "Differences are of one seed, and may be chance."
 	}
-	return "Means over the seeds, differences with their 95 % interval; * is significant, and 0.5 % at least."
+	return "Means over the " + r.PairNoun() + "s, differences with their 95 % interval; * is significant, and 0.5 % at least."
 }
 
 // scenarioTable returns the table of figures of a profile and, unless it is the first, of the differences from the first.
@@ -293,7 +313,7 @@ func formatDifference(d *result.Difference, from float64) string {
 func (p printer) reasons(s *result.Scenario) {
 	for i := range s.Profiles {
 		profile := &s.Profiles[i]
-		if len(profile.Runs) == 0 || profile.Runs[0].Unschedulable == 0 {
+		if len(profile.Runs) == 0 || profile.Runs[0].Unschedulable == 0 || len(profile.Runs[0].Reasons) == 0 {
 			continue
 		}
 		first := &profile.Runs[0]
@@ -308,7 +328,7 @@ func (p printer) reasons(s *result.Scenario) {
 // section prints the table and the items of a section.
 func (p printer) section(s *report.Section) {
 	t := base.NewTable(s.Title)
-	for _, name := range s.Head[1:] {
+	for _, name := range s.Head[min(1, len(s.Head)):] {
 		if slices.Contains(s.Wide, name) {
 			t.Wide(name)
 		} else {
@@ -322,7 +342,11 @@ func (p printer) section(s *report.Section) {
 		}
 		t.AddRow(cells...)
 	}
-	p.table(t)
+	if len(s.Rows) > 0 {
+		p.table(t)
+	} else if len(s.Head) == 0 {
+		p.paragraph(s.Title + ":")
+	}
 	for _, item := range s.Items {
 		p.paragraph(item)
 	}

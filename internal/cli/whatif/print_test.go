@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/report"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
@@ -25,7 +26,7 @@ func TestSameContent(t *testing.T) {
 	r.Scenarios[0].Compare()
 	for _, output := range []string{base.FormatTable, base.FormatMarkdown} {
 		var out strings.Builder
-		printer{&out, &base.Output{Format: output}}.result(r)
+		Print(&out, &base.Output{Format: output}, &report.Document{Result: r})
 		for _, want := range []string{
 			"cost and benefit of slack", "2.50", "difference", "nothing is real",
 			"unschedulable with default, slack 10%, seed 7: 2 pods: Insufficient cpu",

@@ -80,7 +80,7 @@ func (o *resultOptions) print(out io.Writer, r *result.Result) error {
 	if o.output.Format == formatHTML {
 		return report.Write(out, r)
 	}
-	return o.output.Print(out, r, func(out io.Writer) { printer{out, &o.output}.result(r) })
+	return o.output.Print(out, r, func(out io.Writer) { Print(out, &o.output, &report.Document{Result: r}) })
 }
 
 // writeReport writes the report if --report is set.

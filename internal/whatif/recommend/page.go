@@ -19,8 +19,8 @@ func (r *Result) Document() (report.Document, error) {
 	const minute = "2006-01-02 15:04"
 	d := report.Document{
 		Result: &result.Result{Command: r.Command, Assumed: r.Assumed}, Title: "Recommendation", Sections: r.Sections(),
-		About: fmt.Sprintf("%s: fitted on %d parts from %s to %s, confirmed on %d parts until %s. %d simulations with the code of kube-scheduler.",
-			r.Source, r.Fit.Parts, r.Fit.From.Format(minute), r.Fit.To.Format(minute), r.Confirm.Parts, r.Confirm.To.Format(minute), r.Simulated),
+		About: fmt.Sprintf("%s: fitted on %d parts from %s to %s, confirmed on %d parts until %s. %d simulations with the code of "+
+			"kube-scheduler.", r.Source, r.Fit.Parts, r.Fit.From.Format(minute), r.Fit.To.Format(minute), r.Confirm.Parts, r.Confirm.To.Format(minute), r.Simulated),
 		Boxes: []report.Box{{Title: "Not confirmed", Text: []string{r.Verdict.Sentence, "Goals: " + r.Goals + "."}}},
 	}
 	if r.Confirmed {
@@ -67,8 +67,8 @@ func (r *Result) Sections() []*report.Section {
 		}
 		return s
 	}
-	frontier := section("Frontier, first two thirds", "A point is a configuration that no cheaper one equals in both overload and wait; the one "+
-		"in force is shown too. Lower left is better.", r.Frontier)
+	frontier := section("Frontier, first two thirds", "A point is a configuration that no cheaper one equals in both overload and wait; the "+
+		"one in force is shown too. Lower left is better.", r.Frontier)
 	chart := func(name string, value func(*Row) float64) {
 		var points []report.CostPoint
 		for i := range r.Frontier {

@@ -17,18 +17,19 @@ func settings(r *result.Result) []setting {
 	list := []setting{
 		{"Input", r.Source.Name},
 		{"Nodes, pods", format.Count(r.Source.Nodes) + ", " + format.Count(r.Source.Pods)},
-		{"Seeds", seedText(r.Seeds)},
+		{strings.ToUpper(r.PairNoun()[:1]) + r.PairNoun()[1:] + "s", seedText(r.Seeds)},
 		{"Usage changes", "every " + format.Duration(s.StepSeconds)},
 		{"Runs continue after the last arrival for", format.Duration(s.TailSeconds)},
 		{"Load is measured", fmt.Sprintf("every %s, is available %s later, is averaged over %s",
 			format.Duration(s.Metrics.IntervalSeconds), format.Duration(s.Metrics.DelaySeconds), format.Duration(s.Metrics.WindowSeconds))},
-		{
-			"CPU saturation",
-			"more than " + format.Format(100*s.Saturation, 3) + format.ThinSpace + "% of the allocatable CPU used or demanded",
-		},
-		{"Confidence intervals", format.Format(100*s.Level, 0) + format.ThinSpace +
-			"%, of the mean over seeds, by the paired t test of runs with the same seed"},
+		{"Confidence intervals", format.Format(100*s.Level, 0) + format.ThinSpace + "%, of the mean over " +
+			r.PairNoun() + "s, by the paired t test of runs with the same " + r.PairNoun()},
 		{"Version of the document", r.APIVersion + " " + r.Kind},
+	}
+	if s.Saturation > 0 {
+		list = append(list, setting{
+			"CPU saturation", "more than " + format.Format(100*s.Saturation, 3) + format.ThinSpace + "% of the allocatable CPU used or demanded",
+		})
 	}
 	if s.Autoscaler != nil {
 		list = append(list, setting{"Autoscaler node groups", strings.Join(s.Autoscaler.Groups, "; ")})
@@ -58,7 +59,7 @@ func incompleteText(r *result.Result) string {
 			interrupted += profile.Interrupted()
 		}
 	}
-	if interrupted+missing == 0 && !r.Interrupted {
+	if interrupted+missing == 0 && !r.Interrupted || r.Windows > 0 {
 		return ""
 	}
 	return fmt.Sprintf("Of %s, %d %s interrupted and %d did not start. Means use interrupted runs only where a profile "+

@@ -41,6 +41,7 @@ func riskSeconds(c *result.TimeSeries) int64 { return c.RiskEverySeconds }
 
 var allSeries = []series{
 	{"Overloaded nodes", func(c *result.TimeSeries) []float64 { return c.OverloadedNodes }, stepSeconds},
+	{"Highest load of a node, of allocatable", func(c *result.TimeSeries) []float64 { return c.HighestLoads }, stepSeconds},
 	{"Nodes with limits above allocatable", func(c *result.TimeSeries) []float64 { return c.OvercommittedNodes }, stepSeconds},
 	{"Risk, mean of the nodes", func(c *result.TimeSeries) []float64 { return c.MeanRisks }, riskSeconds},
 	{"Risk, highest of the nodes", func(c *result.TimeSeries) []float64 { return c.HighestRisks }, riskSeconds},
@@ -64,34 +65,95 @@ type Line struct {
 	Values   []float64
 }
 
-// overTime has a chart of each series, with a line for each profile, nil without time series.
+// overTime has a chart of each series, with a line for the measurement and each profile, nil without time series.
 func overTime(s *result.Scenario) *Section {
 	section := &Section{Title: "Over time"}
+	var profiles []*result.Profile
+	if s.Measured != nil {
+		profiles = append(profiles, s.Measured)
+	}
 	for i := range s.Profiles {
-		if run := recordedRun(&s.Profiles[i]); run.TimeSeries != nil {
-			section.Lines = append(section.Lines, Line{Class: LineClass(i), Name: s.Profiles[i].Name})
+		profiles = append(profiles, &s.Profiles[i])
+	}
+	for i, p := range profiles {
+		if run := recordedRun(p); run.TimeSeries != nil {
+			section.Lines = append(section.Lines, Line{Class: LineClass(i), Name: p.Name})
 			section.Text = []string{fmt.Sprintf("Seed %d.", run.Seed)}
 		}
 	}
+	start, end := times(profiles)
+	if !start.IsZero() {
+		section.Text = []string{"Times are UTC. A point is the highest value around it, and a gap is a time without a result."}
+	}
 	for _, series := range allSeries {
 		var lines []Line
-		var duration float64
-		for i := range s.Profiles {
-			c := recordedRun(&s.Profiles[i]).TimeSeries
-			if c == nil {
+		duration := end.Sub(start).Seconds()
+		for i, p := range profiles {
+			line := Line{Name: p.Name, Class: LineClass(i)}
+			if c := recordedRun(p).TimeSeries; !start.IsZero() {
+				line.Interval, line.Values = duration/chartPoints, series.sample(p, start, duration)
+			} else if c != nil {
+				line.Interval, line.Values = float64(max(series.interval(c), 1)), series.values(c)
+				duration = max(duration, float64(len(line.Values))*float64(series.interval(c)))
+			} else {
 				continue
 			}
-			lines = append(lines, Line{s.Profiles[i].Name, LineClass(i), float64(max(series.interval(c), 1)), series.values(c)})
-			duration = max(duration, float64(len(series.values(c)))*float64(series.interval(c)))
+			lines = append(lines, line)
 		}
-		if slices.ContainsFunc(lines, func(l Line) bool { return len(l.Values) > 0 }) {
-			section.Charts = append(section.Charts, NewTimeChart(series.title, time.Time{}, duration, lines))
+		isKnown := func(v float64) bool { return !math.IsNaN(v) }
+		if slices.ContainsFunc(lines, func(l Line) bool { return slices.ContainsFunc(l.Values, isKnown) }) {
+			section.Charts = append(section.Charts, NewTimeChart(series.title, start, duration, lines))
 		}
 	}
 	if len(section.Charts) == 0 {
 		return nil
 	}
 	return section
+}
+
+// times returns the start and the end of the time series of profiles, zero if their time is virtual.
+func times(profiles []*result.Profile) (start, end time.Time) {
+	for _, p := range profiles {
+		for i := range p.Runs {
+			c := p.Runs[i].TimeSeries
+			if c == nil || c.From.IsZero() {
+				continue
+			}
+			if start.IsZero() || c.From.Before(start) {
+				start = c.From
+			}
+			if last := c.From.Add(time.Duration(len(c.OverloadedNodes)) * time.Duration(c.EverySeconds) * time.Second); last.After(end) {
+				end = last
+			}
+		}
+	}
+	return start, end
+}
+
+// chartPoints is the number of points of a line over several runs.
+const chartPoints = 240
+
+// sample returns the highest value of all runs of a profile in each of chartPoints intervals of a time in seconds, NaN without any.
+func (s *series) sample(p *result.Profile, start time.Time, seconds float64) []float64 {
+	points := slices.Repeat([]float64{math.NaN()}, chartPoints)
+	for i := range p.Runs {
+		c := p.Runs[i].TimeSeries
+		if c == nil || c.From.IsZero() {
+			continue
+		}
+		every := float64(s.interval(c))
+		for j, value := range s.values(c) {
+			// A value counts in all intervals until the next value.
+			at := c.From.Sub(start).Seconds() + float64(j)*every
+			first, last := int(at/seconds*chartPoints), int((at+every)/seconds*chartPoints)
+			for k := max(first, 0); k <= min(last, chartPoints-1); k++ {
+				if math.IsNaN(points[k]) || value > points[k] {
+					points[k] = value
+				}
+			}
+		}
+	}
+	return points
 }
 
 // recordedRun returns the run of a profile that has time series, or an empty run.

@@ -101,8 +101,8 @@ func newView(document Document, d detail) view {
 		if v.Compared {
 			v.Title = "What-if: " + strings.Join(result.SlackNames(r), ", ") + " compared with " + r.Profiles[0]
 		}
-		v.About = fmt.Sprintf("%s. %s, %s, seeds: %s. Simulated with the code of kube-scheduler on a virtual clock.", r.Source.Name,
-			format.Things(r.Source.Nodes, "node"), format.Things(r.Source.Pods, "pod"), seedText(r.Seeds))
+		v.About = fmt.Sprintf("%s. %s, %s, %ss: %s. Simulated with the code of kube-scheduler on a virtual clock.", r.Source.Name,
+			format.Things(r.Source.Nodes, "node"), format.Things(r.Source.Pods, "pod"), r.PairNoun(), seedText(r.Seeds))
 	}
 	for i := range r.Scenarios {
 		s := newScenario(r, i)

@@ -77,7 +77,7 @@ func (d Document) writeWithin(w io.Writer, maxSize int) error {
 	var report bytes.Buffer
 	for _, level := range details {
 		view := newView(d, level)
-		if level.rawData && len(d.Scenarios) > 0 {
+		if level.rawData && len(d.Scenarios) > 0 && d.Windows == 0 { // a shadow serves it
 			raw, err := rawData(d.Result, level)
 			if err != nil {
 				return err
@@ -106,26 +106,23 @@ func (d Document) writeWithin(w io.Writer, maxSize int) error {
 
 // rawData returns the result as JSON with the given detail.
 func rawData(r *result.Result, d detail) (template.HTML, error) {
-	reduced := *r
-	reduced.Scenarios = make([]result.Scenario, len(r.Scenarios))
-	for i := range r.Scenarios {
-		reduced.Scenarios[i] = r.Scenarios[i]
-		profiles := make([]result.Profile, len(r.Scenarios[i].Profiles))
-		for j, profile := range r.Scenarios[i].Profiles {
-			switch {
-			case !d.runs:
-				profile.Runs = []result.Run{}
-			case !d.timeSeries:
-				profile.Runs = append([]result.Run(nil), profile.Runs...)
-				for run := range profile.Runs {
-					profile.Runs[run].TimeSeries, profile.Runs[run].Overloaded = nil, nil
+	if !d.timeSeries {
+		reduced := r.WithoutRuns()
+		for i := range r.Scenarios {
+			for j, profile := range r.Scenarios[i].Profiles {
+				if !d.runs {
+					break
 				}
+				runs := append([]result.Run{}, profile.Runs...)
+				for k := range runs {
+					runs[k].TimeSeries, runs[k].Overloaded = nil, nil
+				}
+				reduced.Scenarios[i].Profiles[j].Runs = runs
 			}
-			profiles[j] = profile
 		}
-		reduced.Scenarios[i].Profiles = profiles
+		r = reduced
 	}
-	raw, err := json.Marshal(reduced)
+	raw, err := json.Marshal(r)
 	if err != nil {
 		return "", fmt.Errorf("encoding the raw data of the report: %w", err)
 	}

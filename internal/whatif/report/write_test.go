@@ -187,6 +187,7 @@ func TestInterrupted(t *testing.T) {
 	p[0].Runs[2].Interrupted = true
 	p[1].Runs = p[1].Runs[:0]
 	r.Scenarios[0].Compare()
+	r.Conclude()
 	read := text(t, write(t, r))
 	for _, want := range []string{"Interrupted.", "Of 6 runs, 1 was interrupted and 3 did not start", "1 interrupted", "No pair of runs with the same seed completed"} {
 		if !strings.Contains(read, want) {

@@ -124,7 +124,7 @@ func NewBacktest(profile string, source Source, measured, simulated *Run) *Backt
 
 // isOfUsage reports whether a figure is unknown without usage: overload, saturation and load of nodes are.
 func isOfUsage(name, unit string) bool {
-	return unit == "node minutes" || strings.Contains(name, "Load")
+	return unit == nodeMinutes || strings.Contains(name, "Load")
 }
 
 // relativeError returns the error of a value, nil if it is infinite.

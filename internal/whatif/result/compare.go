@@ -15,6 +15,9 @@ const Level = 0.95
 // the same terms in another order differ by rounding.
 const tolerance = 1e-9
 
+// nodeMinutes is the unit of times that are summed over nodes, in which the error of the model is known.
+const nodeMinutes = "node minutes"
+
 // Compare computes the figures of all profiles from their runs, and their
 // differences from the first profile.
 func (s *Scenario) Compare() {
@@ -23,13 +26,19 @@ func (s *Scenario) Compare() {
 		profile := &s.Profiles[i]
 		profile.Figures = map[string]Figure{}
 		runs := profile.countedRuns()
+		before, after := pairs(s.Profiles[0].Runs, profile.Runs)
 		for _, definition := range definitions {
 			if len(runs) == 0 {
 				continue
 			}
 			figure := Figure{Mean: mean(valuesOf(runs, definition.Value))}
-			if i > 0 {
-				figure.Difference = difference(s.Profiles[0].Runs, profile.Runs, definition.Value)
+			if i > 0 && len(before) > 0 {
+				figure.Difference = PairedDifference(valuesOf(before, definition.Value), valuesOf(after, definition.Value))
+				if s.Measured != nil && definition.Unit == nodeMinutes {
+					measured, simulated := pairs(s.Measured.Runs, before)
+					d := PairedDifference(valuesOf(measured, definition.Value), valuesOf(simulated, definition.Value))
+					figure.Difference.ModelError = math.Abs(d.Mean)
+				}
 			}
 			profile.Figures[definition.Name] = figure
 		}
@@ -64,22 +73,18 @@ func valuesOf(runs []Run, value func(*Run) float64) []float64 {
 	return values
 }
 
-// difference compares the completed runs of two profiles that have the same seed.
-// It returns nil if there are no such pairs.
-func difference(baseline, runs []Run, value func(*Run) float64) *Difference {
-	var before, after []float64
+// pairs returns the completed runs of two profiles that have the same seed.
+func pairs(baseline, runs []Run) (before, after []Run) {
+	bySeed := map[uint64]*Run{}
+	for i := range baseline {
+		bySeed[baseline[i].Seed] = &baseline[i]
+	}
 	for i := range runs {
-		for j := range baseline {
-			if runs[i].Seed != baseline[j].Seed || runs[i].Interrupted || baseline[j].Interrupted {
-				continue
-			}
-			before, after = append(before, value(&baseline[j])), append(after, value(&runs[i]))
+		if base := bySeed[runs[i].Seed]; base != nil && !base.Interrupted && !runs[i].Interrupted {
+			before, after = append(before, *base), append(after, runs[i])
 		}
 	}
-	if len(before) == 0 {
-		return nil
-	}
-	return PairedDifference(before, after)
+	return before, after
 }
 
 // SetExact sets the intervals of the only pair of runs, in which nothing is sampled: they have no width.

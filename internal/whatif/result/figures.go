@@ -37,8 +37,6 @@ const (
 	inSummary
 	// isHarm: must not be clearly worse in any scenario with a recommended profile.
 	isHarm
-	// InShadow: reported by the shadow besides overload. Values of several runs can be added.
-	InShadow
 	// OnlyWide: printed with -o wide only.
 	OnlyWide
 )
@@ -75,16 +73,16 @@ func (d *Definition) HasUse(use Use) bool { return d.Uses&use != 0 }
 // definitions defines all figures in display order.
 var definitions = []Definition{
 	{
-		"overloadMinutes", "overload", "node minutes", Lower, AnyRun, inBacktest | inSummary | isHarm,
+		"overloadMinutes", "overload", nodeMinutes, Lower, AnyRun, inBacktest | inSummary | isHarm,
 		func(r *Run) float64 { return r.OverloadMinutes },
 	},
-	{"cpuOverloadMinutes", "CPU overload", "node minutes", Lower, AnyRun, inBacktest, func(r *Run) float64 { return r.CPUOverloadMinutes }},
+	{"cpuOverloadMinutes", "CPU overload", nodeMinutes, Lower, AnyRun, inBacktest, func(r *Run) float64 { return r.CPUOverloadMinutes }},
 	{
-		"memoryOverloadMinutes", "memory overload", "node minutes", Lower, AnyRun, inBacktest,
+		"memoryOverloadMinutes", "memory overload", nodeMinutes, Lower, AnyRun, inBacktest,
 		func(r *Run) float64 { return r.MemoryOverloadMinutes },
 	},
 	{
-		"cpuSaturationMinutes", "CPU saturation", "node minutes", Lower, AnyRun, inBacktest | InShadow,
+		"cpuSaturationMinutes", "CPU saturation", nodeMinutes, Lower, AnyRun, inBacktest,
 		func(r *Run) float64 { return r.CPUSaturationMinutes },
 	},
 	{"cpuLoadMean", "CPU load of nodes", "mean", Neutral, onlyBacktest, inBacktest, func(r *Run) float64 { return r.CPULoad.Mean }},
@@ -107,17 +105,17 @@ var definitions = []Definition{
 	},
 	{"memoryLoadMax", "memory load of nodes", "max", Neutral, AnyRun, inBacktest, func(r *Run) float64 { return r.MemoryLoad.Max }},
 	{
-		"throttledCoreSeconds", "throttled by nodes", "core seconds", Lower, AnyRun, InShadow,
+		"throttledCoreSeconds", "throttled by nodes", "core seconds", Lower, AnyRun, 0,
 		func(r *Run) float64 { return r.ThrottledCoreSeconds },
 	},
 	{
 		"limitedCoreSeconds", "throttled by limits", "core seconds", Neutral, AnyRun, OnlyWide,
 		func(r *Run) float64 { return r.LimitedCoreSeconds },
 	},
-	{"memoryOverruns", "memory overruns", "", Lower, AnyRun, isHarm | InShadow, func(r *Run) float64 { return float64(r.MemoryOverruns) }},
-	{"victims", "pods killed by memory overruns", "", Lower, AnyRun, isHarm | InShadow, func(r *Run) float64 { return float64(r.Victims) }},
+	{"memoryOverruns", "memory overruns", "", Lower, AnyRun, isHarm, func(r *Run) float64 { return float64(r.MemoryOverruns) }},
+	{"victims", "pods killed by memory overruns", "", Lower, AnyRun, isHarm, func(r *Run) float64 { return float64(r.Victims) }},
 	{
-		"unschedulable", "unschedulable pods", "", Lower, AnyRun, inBacktest | isHarm | InShadow,
+		"unschedulable", "unschedulable pods", "", Lower, AnyRun, inBacktest | isHarm,
 		func(r *Run) float64 { return float64(r.Unschedulable) },
 	},
 	{"nodesUsed", "nodes used", "mean", Neutral, AnyRun, inBacktest | inSummary, func(r *Run) float64 { return r.NodesUsed }},

@@ -100,16 +100,13 @@ func seedsOf(shards []*Result) ([]uint64, error) {
 
 // withoutRuns returns a copy of the parts that all shards of a comparison have in common.
 func withoutRuns(r *Result) *Result {
-	common := *r
+	common := r.WithoutRuns()
 	common.Shard, common.Seeds, common.Backtest, common.Interrupted = nil, nil, nil, false
 	common.Recommendation, common.Notes = nil, nil
-	common.Scenarios = slices.Clone(r.Scenarios)
 	for i := range common.Scenarios {
-		scenario := &common.Scenarios[i]
-		scenario.Profiles = slices.Clone(scenario.Profiles)
-		for j := range scenario.Profiles {
-			scenario.Profiles[j].Figures, scenario.Profiles[j].Verdict, scenario.Profiles[j].Runs = nil, nil, []Run{}
+		for j := range common.Scenarios[i].Profiles {
+			common.Scenarios[i].Profiles[j].Figures, common.Scenarios[i].Profiles[j].Verdict = nil, nil
 		}
 	}
-	return &common
+	return common
 }

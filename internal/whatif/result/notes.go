@@ -30,7 +30,7 @@ func (r *Result) notes() []string {
 			note += " Spread the arrivals with over= in --generate."
 		}
 		notes = append(notes, note)
-	} else if r.neverOverloaded() && r.allRuns(func(run *Run) bool { return run.Unschedulable > 0 }) {
+	} else if r.neverOverloaded() && r.allRuns(func(run *Run) bool { return run.Unschedulable > 0 && len(run.Reasons) > 0 }) {
 		run := &r.Scenarios[0].Profiles[0].Runs[0]
 		notes = append(notes, fmt.Sprintf("No node was overloaded, but %s no node: %s. See the reasons below.",
 			format.Of(run.Unschedulable, "pod")+" "+format.Form(run.Unschedulable, "has", "have"), MostFrequent(run.Reasons)[0]))

@@ -69,19 +69,46 @@ func (o *OverloadTimes) Result() *Overloaded {
 
 // longest returns the longest times, and the number of others.
 func longest(seconds map[resources.Workload]float64) (times []OverloadTime, more int) {
-	times = []OverloadTime{}
+	minutes := map[OverloadTime]float64{}
 	for key, time := range seconds {
 		name := key.Name
 		if key.Namespace != "" {
 			name = key.Namespace + "/" + key.Name
 		}
-		times = append(times, OverloadTime{Name: name, Kind: key.Kind, Minutes: time / 60})
+		minutes[OverloadTime{Name: name, Kind: key.Kind}] = time / 60
 	}
-	return Longest(times)
+	return longestTimes(minutes)
 }
 
-// Longest returns the MaxOverloaded longest times in descending order, and the number of others. It reorders times.
-func Longest(times []OverloadTime) (first []OverloadTime, more int) {
+// SumOverloaded adds the times of runs.
+func SumOverloaded(runs []Run) *Overloaded {
+	nodes, workloads := map[OverloadTime]float64{}, map[OverloadTime]float64{}
+	for i := range runs {
+		if o := runs[i].Overloaded; o != nil {
+			addTimes(nodes, o.Nodes)
+			addTimes(workloads, o.Workloads)
+		}
+	}
+	sum := &Overloaded{}
+	sum.Nodes, sum.MoreNodes = longestTimes(nodes)
+	sum.Workloads, sum.MoreWorkloads = longestTimes(workloads)
+	return sum
+}
+
+// addTimes adds times to sums by name and kind.
+func addTimes(sums map[OverloadTime]float64, times []OverloadTime) {
+	for _, t := range times {
+		sums[OverloadTime{Name: t.Name, Kind: t.Kind}] += t.Minutes
+	}
+}
+
+// longestTimes returns the MaxOverloaded longest times in descending order, and the number of others.
+func longestTimes(sums map[OverloadTime]float64) (times []OverloadTime, more int) {
+	times = []OverloadTime{}
+	for t, minutes := range sums {
+		t.Minutes = minutes
+		times = append(times, t)
+	}
 	slices.SortFunc(times, func(a, b OverloadTime) int {
 		return cmp.Or(cmp.Compare(b.Minutes, a.Minutes), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
 	})

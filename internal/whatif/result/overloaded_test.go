@@ -35,14 +35,16 @@ func TestOverloadTimes(t *testing.T) {
 	}
 }
 
-// TestLongest checks that names are bounded, and that all others are counted.
-func TestLongest(t *testing.T) {
+// TestSumOverloaded adds two runs with 0 to 49 minutes: names are bounded, and all others are counted.
+func TestSumOverloaded(t *testing.T) {
 	var times []OverloadTime
 	for i := range 50 {
 		times = append(times, OverloadTime{Name: fmt.Sprint(i), Minutes: float64(i)})
 	}
-	first, more := Longest(times)
-	if len(first) != MaxOverloaded || more != 30 || first[0].Name != "49" || first[19].Name != "30" {
-		t.Errorf("%v and %d", first, more)
+	run := Run{Overloaded: &Overloaded{Nodes: times}}
+	sum := SumOverloaded([]Run{run, {}, run})
+	if first := sum.Nodes; len(first) != MaxOverloaded || sum.MoreNodes != 30 || first[0] != (OverloadTime{Name: "49", Minutes: 98}) ||
+		first[19].Name != "30" || len(sum.Workloads) != 0 {
+		t.Errorf("%+v", sum)
 	}
 }

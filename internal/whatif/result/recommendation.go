@@ -3,6 +3,7 @@ package result
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -35,6 +36,7 @@ const maxSentences = 4
 // is compared.
 func (r *Result) Conclude() {
 	r.Recommendation, r.Notes = nil, r.notes()
+	r.setModelErrors()
 	if len(r.Profiles) < 2 || len(r.Scenarios) == 0 {
 		return
 	}
@@ -54,7 +56,7 @@ func (r *Result) Conclude() {
 		s.describeIdle(r)
 		return
 	case len(r.Seeds) < 2 && !r.Source.Exact:
-		s.Headline = "Cannot tell: one pair of runs may differ by chance. Run with more seeds."
+		s.Headline = "Cannot tell: one pair of runs may differ by chance. " + r.moreRuns() + "."
 	case topic == &pending:
 		s.recommendSlack(r)
 		return
@@ -68,6 +70,22 @@ func (r *Result) Conclude() {
 		s.Headline = "Keep " + r.Profiles[0] + ": no other profile " + keep + " doing clear harm elsewhere."
 	}
 	s.describeOther(r, topic.figure.Name)
+}
+
+// setModelErrors sets the error of the model, which a backtest has over all parts of its recording, in differences of the same figures.
+func (r *Result) setModelErrors() {
+	if r.Backtest == nil || r.Shard != nil {
+		return
+	}
+	for _, b := range r.Backtest.Figures {
+		for _, s := range r.Scenarios {
+			for _, p := range s.Profiles {
+				if d := p.Figures[b.Name].Difference; d != nil && b.Unit == nodeMinutes {
+					d.ModelError = math.Abs(b.Simulated-b.Measured) / float64(len(r.Seeds))
+				}
+			}
+		}
+	}
 }
 
 // describeIdle states that no node was overloaded, and which profile leaves clearly more headroom on the fullest node.
@@ -200,9 +218,9 @@ func nodes(base, other *Profile) string {
 // evidence returns the evidence of a result: its runs, input, backtest and assumptions.
 func evidence(r *Result) []string {
 	out := []string{
-		fmt.Sprintf("%d pairs of simulated runs for each scenario, %s, %s. Intervals are for %s of the mean over seeds.", len(r.Seeds),
+		fmt.Sprintf("%d pairs of simulated runs for each scenario, %s, %s. Intervals are for %s of the mean over %ss.", len(r.Seeds),
 			format.Things(r.Source.Nodes, "node"), format.Things(r.Source.Pods, "pod"),
-			format.Format(100*r.Settings.Level, 0)+format.ThinSpace+"%"),
+			format.Format(100*r.Settings.Level, 0)+format.ThinSpace+"%", r.PairNoun()),
 	}
 	if len(r.Seeds) == 1 {
 		out[0] = fmt.Sprintf("One pair of simulated runs, %s, %s.",

@@ -37,6 +37,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Version and kind of the document. Fields may be added; no field is removed or
@@ -68,12 +69,48 @@ type Result struct {
 	Profiles []string `json:"profiles"`
 	// Seeds of the runs: run i of every profile has seed i.
 	Seeds []uint64 `json:"seeds"`
+	// Windows is the number of windows of a shadow, each of which has a seed, 0 for other results.
+	Windows int `json:"windows,omitempty"`
 	// Shard selects the part of a comparison's seeds that the result has, nil for all.
 	Shard *Shard `json:"shard,omitempty"`
 	// Scenarios are the combinations of limits and usage.
 	Scenarios []Scenario `json:"scenarios"`
 	// Interrupted is set if at least one run did not complete or did not start.
 	Interrupted bool `json:"interrupted"`
+}
+
+// PairNoun returns what pairs of runs have in common.
+func (r *Result) PairNoun() string {
+	if r.Windows > 0 {
+		return "window"
+	}
+	return "seed"
+}
+
+// moreRuns states how to get more pairs of runs.
+func (r *Result) moreRuns() string {
+	if r.Windows > 0 {
+		return "Wait for more windows"
+	}
+	return "Run with more seeds"
+}
+
+// WithoutRuns returns a copy without single runs.
+func (r *Result) WithoutRuns() *Result {
+	out := *r
+	out.Scenarios = slices.Clone(r.Scenarios)
+	for i := range out.Scenarios {
+		s := &out.Scenarios[i]
+		s.Profiles = slices.Clone(s.Profiles)
+		for j := range s.Profiles {
+			s.Profiles[j].Runs = []Run{}
+		}
+		if s.Measured != nil {
+			s.Measured = new(*s.Measured)
+			s.Measured.Runs = []Run{}
+		}
+	}
+	return &out
 }
 
 // Source describes the simulated cluster.
@@ -134,6 +171,8 @@ type Scenario struct {
 	// UsageMean is the mean CPU usage of pods whose usage is generated, as a multiple of their requests, 0 if there are none.
 	UsageMean float64   `json:"usageMean,omitempty"`
 	Profiles  []Profile `json:"profiles"`
+	// Measured has the runs with the recorded placements, nil if not each seed has one.
+	Measured *Profile `json:"measured,omitempty"`
 }
 
 // Profile has the results of one profile in one scenario.
@@ -146,6 +185,10 @@ type Profile struct {
 	Figures map[string]Figure `json:"figures"`
 	// Verdict compares the profile with the first one. It is nil for the first one.
 	Verdict *Verdict `json:"verdict,omitempty"`
+	// Effect states the effect in the verdict in place of the means of runs.
+	Effect string `json:"effect,omitempty"`
+	// Overloaded has sums over the runs, nil if only runs have it.
+	Overloaded *Overloaded `json:"overloaded,omitempty"`
 	// Runs in the order of the seeds.
 	Runs []Run `json:"runs"`
 }
@@ -164,6 +207,8 @@ type Difference struct {
 	Mean float64 `json:"mean"`
 	// Interval is the confidence interval of the mean, nil with fewer than two seeds.
 	Interval *Interval `json:"interval,omitempty"`
+	// ModelError is the absolute difference of simulation and measurement with the baseline profile, 0 if it is not known.
+	ModelError float64 `json:"modelError,omitempty"`
 	// Less, Equal and More count the seeds with which the figure is less than, equal to, and more
 	// than the figure of the baseline.
 	Less  int `json:"less"`
@@ -215,6 +260,8 @@ func MostFrequent(counts map[string]int) []string {
 
 // TimeSeries records a run over time.
 type TimeSeries struct {
+	// From is the time of the first point, zero if time is virtual.
+	From time.Time `json:"from,omitzero"`
 	// EverySeconds is the interval between points. Point i is the mean over the steps
 	// from i*EverySeconds up to the next point.
 	EverySeconds int64 `json:"everySeconds"`

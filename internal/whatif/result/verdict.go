@@ -33,14 +33,15 @@ type Verdict struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// AnswerOf returns the answer on the difference of a figure from the mean of the first profile.
+// AnswerOf returns the answer on the difference of a figure from the mean of the first profile. It is not clear if the error of the model
+// is larger than the difference.
 func AnswerOf(figure Definition, d *Difference, base float64) Answer {
 	switch {
 	case d == nil || !format.IsFinite(d.Mean):
 		return CannotTell
 	case d.Less == 0 && d.More == 0 || Negligible(d, base):
 		return Equal
-	case d.Interval == nil || !d.Interval.ExcludesZero:
+	case d.Interval == nil || !d.Interval.ExcludesZero || d.errs():
 		return CannotTell
 	case figure.Direction == Neutral:
 		return Different
@@ -48,6 +49,16 @@ func AnswerOf(figure Definition, d *Difference, base float64) Answer {
 		return Better
 	}
 	return Worse
+}
+
+// errs reports whether the error of the model is larger than the difference.
+func (d *Difference) errs() bool { return d.ModelError > math.Abs(d.Mean) }
+
+// errorText states that the error of the model is larger than the difference, both as sums over all pairs of runs.
+func (d *Difference) errorText(unit string) string {
+	pairs := float64(d.Less + d.Equal + d.More)
+	return fmt.Sprintf("The error of the model, %s %s, is larger than the difference, %s.", format.Auto(pairs*d.ModelError), unit,
+		format.Auto(pairs*math.Abs(d.Mean)))
 }
 
 // Negligible reports whether a difference is at most a rounding error.
@@ -82,9 +93,22 @@ type Comparison struct {
 	Unclear, Equal int
 }
 
+// Doubt returns the reason of the verdict, empty if its sentence states it.
+func (c Comparison) Doubt() string {
+	if strings.Contains(c.Sentence, c.Reason) {
+		return ""
+	}
+	return c.Reason
+}
+
 // NewComparison compares a profile with the first profile.
 func NewComparison(r *Result, base, other *Profile) Comparison {
-	c := Comparison{Verdict: verdictOn(r, base, other), Base: base.Name}
+	c := Comparison{Base: base.Name}
+	if other.Verdict != nil {
+		c.Verdict = *other.Verdict
+	} else {
+		c.Verdict = verdictOn(r, base, other)
+	}
 	for _, figure := range Figures {
 		d, mean := other.Figures[figure.Name].Difference, base.Figures[figure.Name].Mean
 		text := figure.Title() + differenceText(d, mean)
@@ -123,10 +147,11 @@ func verdictOn(r *Result, base, other *Profile) Verdict {
 		switch {
 		case i > 0:
 		case d == nil:
-			v.Answer, v.Reason = CannotTell, "No pair of runs with the same seed completed: there is nothing to compare."
+			v.Answer = CannotTell
+			v.Reason = "No pair of runs with the same " + r.PairNoun() + " completed: there is nothing to compare."
 			return v
 		case d.Interval == nil && answers[CannotTell]:
-			v.Reason = "There is only one pair of runs: a difference may be chance. Run with more seeds for confidence intervals."
+			v.Reason = "There is only one pair of runs: a difference may be chance. " + r.moreRuns() + " for confidence intervals."
 		}
 	}
 	switch {
@@ -141,7 +166,16 @@ func verdictOn(r *Result, base, other *Profile) Verdict {
 	default:
 		v.Answer = Equal
 	}
+	v.Sentence = cmp.Or(other.Effect, v.Sentence)
 	v.addHarm(r, base, other)
+	d := other.Figures[overload.figure.Name].Difference
+	if errs := v.Reason == "" && d != nil && d.errs(); v.Answer == CannotTell && (errs || other.Effect != "") {
+		if errs {
+			v.Reason = d.errorText(overload.figure.Unit)
+		}
+		v.Reason = cmp.Or(v.Reason, "The difference can be chance.")
+		v.Sentence = "Cannot tell. " + v.Reason + " " + v.Sentence
+	}
 	return v
 }
 

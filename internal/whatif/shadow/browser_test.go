@@ -55,7 +55,7 @@ func TestPage(t *testing.T) {
 			for _, want := range map[bool][]string{
 				true: {"Cannot tell: no window is complete. The first result follows after one window, an hour unless --every is set."},
 				false: {
-					"predicted: better", "would have avoided", "Overloaded nodes", "checkout-service-with-a-long-name-3", "Containers killed",
+					"Use predicted in place of default", "would have avoided", "Overloaded nodes", "checkout-service-with-a-long-name-3", "Containers killed",
 					"they need --prometheus", "Error of the model",
 				},
 			}[windows == nil] {

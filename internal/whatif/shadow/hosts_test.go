@@ -16,9 +16,7 @@ func serve(t *testing.T, windows []*Window) string {
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	must.Succeed(t, err)
 	go func() {
-		_ = Serve(t.Context(), listener, func() (*Report, []*Window) {
-			return NewReport(windows, begin, begin.AddDate(0, 0, 7)), windows
-		})
+		_ = Serve(t.Context(), listener, func() *Report { return NewReport(windows, begin, begin.AddDate(0, 0, 7)) })
 	}()
 	return "http://" + listener.Addr().String()
 }

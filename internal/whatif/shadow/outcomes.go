@@ -81,22 +81,19 @@ func addMissing(all, texts []string) []string {
 	return all
 }
 
-// NamedValue is a measurement in words.
-type NamedValue struct{ Name, Value string }
-
 // Measurements returns what was measured besides overload, and why the rest is missing.
-func (r *Report) Measurements() []NamedValue {
-	out := []NamedValue{{"Containers killed for their memory", number(float64(r.MemoryKills))}}
+func (r *Report) Measurements() []string {
+	out := []string{"Containers killed for their memory: " + number(float64(r.MemoryKills))}
 	var unknown []string
 	for _, o := range outcomes {
 		if value := *o.field(&r.Outcomes); value != nil {
-			out = append(out, NamedValue{o.name, number(math.Round(*value))})
+			out = append(out, o.name+": "+number(math.Round(*value)))
 		} else {
 			unknown = append(unknown, o.name)
 		}
 	}
 	if unknown = append(unknown, r.Outcomes.Missing...); len(unknown) > 0 {
-		out = append(out, NamedValue{"Not measured", strings.Join(unknown, "; ")})
+		out = append(out, "Not measured: "+strings.Join(unknown, "; "))
 	}
 	return out
 }

@@ -1,32 +1,30 @@
 package shadow
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recommend"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/report"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
-// reportKind is the kind of a report.
-const reportKind = "ShadowReport"
-
-// Report states what the candidates would have changed over the last days.
+// Report states what the candidates would have changed over the last days. In its result, each window is a seed, and the first profile is the
+// one that was in force in the last window.
 type Report struct {
-	APIVersion string    `json:"apiVersion"`
-	Kind       string    `json:"kind"`
-	From       time.Time `json:"from"`
-	To         time.Time `json:"to"`
-	// Profile is the profile in force in the last window.
-	Profile string `json:"profile"`
+	*result.Result
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
 	// Began is the start of the window that is being recorded, zero if it is not known.
 	Began time.Time `json:"-"`
-	// Windows counts the windows that are compared, Hours is their length.
-	Windows int     `json:"windows"`
-	Hours   float64 `json:"hours"`
+	// Hours is the length of the windows that are compared.
+	Hours float64 `json:"hours"`
 	// Excluded states why windows are not compared, with their number.
 	Excluded []string `json:"excluded"`
 	// MeasuredMinutes is the overload with the recorded placements, ModelMinutes with the simulated profile in force, in node minutes.
@@ -35,16 +33,21 @@ type Report struct {
 	// Error is the error of the model: the difference of both.
 	Error    Estimate  `json:"errorOfModel"`
 	Verdicts []Verdict `json:"verdicts"`
-	// Nodes and Workloads had the longest overload with the recorded placements.
-	Nodes     []result.OverloadTime `json:"nodes"`
-	Workloads []result.OverloadTime `json:"workloads"`
 	// MemoryKills counts the containers that were killed for their memory.
 	MemoryKills int              `json:"memoryKills"`
 	Outcomes    MeasuredOutcomes `json:"further"`
 	// Missing lists data that recordings lack.
 	Missing []string `json:"missing"`
-	// Recommendation is the last recommendation over the recordings, nil if there is none.
-	Recommendation *recommend.Result `json:"recommendation,omitempty"`
+	// LowestCost is the last recommendation over the recordings, nil if there is none.
+	LowestCost *recommend.Result `json:"lowestCost,omitempty"`
+}
+
+// MarshalJSON returns the report without single runs.
+func (r *Report) MarshalJSON() ([]byte, error) {
+	type fields Report
+	out := fields(*r)
+	out.Result = r.WithoutRuns()
+	return json.Marshal(out)
 }
 
 // Estimate is a sum over windows. Half is half the width of its confidence interval, nil with fewer than two windows.
@@ -79,8 +82,7 @@ func estimate(values []float64) Estimate {
 	d := result.PairedDifference(make([]float64, len(values)), values)
 	e := Estimate{Sum: d.Mean * n}
 	if d.Interval != nil {
-		half := (d.Interval.High - d.Mean) * n
-		e.Half = &half
+		e.Half = new((d.Interval.High - d.Mean) * n)
 	}
 	return e
 }
@@ -96,56 +98,48 @@ type Verdict struct {
 	// Placed is the number of pods that were created and placed, Elsewhere of those that the candidate places on nodes of another kind.
 	Placed    int `json:"placed"`
 	Elsewhere int `json:"elsewhere"`
-	// Others are the differences of other figures.
-	Others []FigureDifference `json:"others"`
-	// Nodes and Workloads have the longest overload with the candidate.
-	Nodes     []result.OverloadTime `json:"nodes"`
-	Workloads []result.OverloadTime `json:"workloads"`
-}
-
-// FigureDifference is the difference of a figure from the profile in force, summed over windows.
-type FigureDifference struct {
-	Figure  string   `json:"figure"`
-	Label   string   `json:"label"`
-	Current float64  `json:"current"`
-	Change  Estimate `json:"change"`
 }
 
 // NewReport compares windows, which are in the order of their start, from one time to another.
 func NewReport(windows []*Window, from, to time.Time) *Report {
 	r := &Report{
-		APIVersion: APIVersion, Kind: reportKind, From: from.UTC(), To: to.UTC(), Excluded: []string{}, Verdicts: []Verdict{},
-		Missing: []string{},
+		Result: &result.Result{
+			APIVersion: result.APIVersion, Kind: result.Kind, Assumed: []string{}, Profiles: []string{}, Seeds: []uint64{},
+			Settings: result.Settings{StepSeconds: replay.Step, Metrics: Metrics, Level: result.Level}, Scenarios: []result.Scenario{},
+		},
+		From: from.UTC(), To: to.UTC(), Excluded: []string{}, Verdicts: []Verdict{}, Missing: []string{},
 	}
 	if len(windows) > 0 && windows[0].From.After(from) { // nothing was watched before
 		r.From = windows[0].From.UTC()
 	}
-	var last *Window // that was replayed
 	for _, w := range windows {
-		if w.Error == "" {
-			last = w
-			r.Profile = w.Current.Profile
+		if w.Error != "" {
+			continue
+		}
+		r.Source, r.Profiles = w.Source, []string{w.Current.Profile}
+		for _, candidate := range w.Candidates {
+			r.Profiles = append(r.Profiles, candidate.Profile)
 		}
 	}
+	r.Source.Name = "windows of a shadow"
 	compared, why := r.compared(windows)
 	var errors []float64
-	var measured []*result.Overloaded
 	for _, w := range compared {
 		r.MeasuredMinutes += w.Measured.OverloadMinutes
 		r.ModelMinutes += w.Current.Run.OverloadMinutes
 		errors = append(errors, w.Current.Run.OverloadMinutes-w.Measured.OverloadMinutes)
-		measured = append(measured, w.Measured.Overloaded)
 		r.Hours += w.To.Sub(w.From).Hours()
 		r.MemoryKills += w.MemoryKills
 		r.Outcomes.add(&w.Outcomes)
 		r.Missing = addMissing(r.Missing, w.Missing)
 	}
 	r.Windows, r.Error = len(compared), estimate(errors)
-	r.Nodes, r.Workloads = merge(measured)
-	if last != nil {
-		for _, candidate := range last.Candidates {
-			r.Verdicts = append(r.Verdicts, r.verdict(candidate.Profile, compared, why))
-		}
+	if len(r.Profiles) > 0 {
+		r.judge(compared, why)
+	}
+	r.Notes = []string{}
+	for _, excluded := range r.Excluded {
+		r.Notes = append(r.Notes, "Not compared: "+excluded+".")
 	}
 	return r
 }
@@ -158,7 +152,7 @@ func (r *Report) compared(windows []*Window) (compared []*Window, why string) {
 		case w.Error != "":
 			failed++
 			why = "the replay failed: " + w.Error
-		case w.Current.Profile != r.Profile:
+		case w.Current.Profile != r.Profiles[0]:
 			other++
 		case !w.hasUsage():
 			unused++
@@ -178,41 +172,59 @@ func (r *Report) compared(windows []*Window) (compared []*Window, why string) {
 	return compared, why
 }
 
-// verdict compares a candidate with the profile in force, over the windows that have it.
-func (r *Report) verdict(name string, compared []*Window, why string) Verdict {
-	v := Verdict{Verdict: result.Verdict{Candidate: name, Answer: result.CannotTell}, Others: []FigureDifference{}}
-	var avoided, caused, difference, errors []float64
-	var overloaded []*result.Overloaded
-	var current, candidate []*result.Run
-	for _, w := range compared {
-		of := w.candidate(name)
-		if of == nil {
-			continue
+// judge compares the candidates with the profile in force over windows, and sets the verdicts. why states why there are no windows.
+func (r *Report) judge(compared []*Window, why string) {
+	if len(compared) == 0 {
+		for _, name := range r.Profiles[1:] {
+			v := result.Verdict{Candidate: name, Answer: result.CannotTell, Reason: cmp.Or(why, "no window is complete")}
+			v.Sentence = fmt.Sprintf("Cannot tell what %s would have changed in the last %s: %s.", name, r.span(), v.Reason)
+			r.Verdicts = append(r.Verdicts, Verdict{Verdict: v})
 		}
-		a, b := &w.Current.Run, &of.Run
-		v.Placed, v.Elsewhere = v.Placed+of.Placed, v.Elsewhere+of.Elsewhere
-		less, more := byMinute(a, b)
-		avoided, caused, difference = append(avoided, less), append(caused, more), append(difference, b.OverloadMinutes-a.OverloadMinutes)
-		errors = append(errors, a.OverloadMinutes-w.Measured.OverloadMinutes)
-		overloaded, current, candidate = append(overloaded, b.Overloaded), append(current, a), append(candidate, b)
+		return
 	}
-	v.Avoided, v.Caused, v.Difference = estimate(avoided), estimate(caused), estimate(difference)
-	v.Nodes, v.Workloads = merge(overloaded)
-	for _, d := range result.Figures {
-		if !d.HasUse(result.InShadow) {
-			continue
+	measured := &result.Profile{Name: "measured", Runs: []result.Run{}}
+	s := result.Scenario{Usage: "recorded, or else " + recording.Beta, Measured: measured}
+	for i, name := range r.Profiles {
+		p := result.Profile{Name: name, Runs: []result.Run{}}
+		v := Verdict{}
+		var avoided, caused, difference []float64
+		for j, w := range compared {
+			seed, with := uint64(j+1), &w.Current
+			if i == 0 {
+				r.Seeds = append(r.Seeds, seed)
+				measured.Runs = append(measured.Runs, w.run(&w.Measured, seed))
+			} else if with = w.candidate(name); with == nil {
+				continue
+			}
+			p.Runs = append(p.Runs, w.run(&with.Run, seed))
+			less, more := byMinute(&w.Current.Run, &with.Run)
+			avoided, caused = append(avoided, less), append(caused, more)
+			difference = append(difference, with.Run.OverloadMinutes-w.Current.Run.OverloadMinutes)
+			v.Placed, v.Elsewhere = v.Placed+with.Placed, v.Elsewhere+with.Elsewhere
 		}
-		f := FigureDifference{Figure: d.Name, Label: d.Title()}
-		var changes []float64
-		for i := range current {
-			f.Current += d.Value(current[i])
-			changes = append(changes, d.Value(candidate[i])-d.Value(current[i]))
+		p.Overloaded = result.SumOverloaded(p.Runs)
+		if v.Avoided, v.Caused, v.Difference = estimate(avoided), estimate(caused), estimate(difference); i > 0 {
+			p.Effect = r.effect(name, &v)
+			r.Verdicts = append(r.Verdicts, v)
 		}
-		f.Change = estimate(changes)
-		v.Others = append(v.Others, f)
+		s.Profiles = append(s.Profiles, p)
 	}
-	r.setAnswer(&v, len(difference), math.Abs(estimate(errors).Sum), why)
-	return v
+	measured.Overloaded = result.SumOverloaded(measured.Runs)
+	s.Compare()
+	r.Scenarios = []result.Scenario{s}
+	r.Conclude()
+	for i := range r.Verdicts {
+		r.Verdicts[i].Verdict = *s.Profiles[i+1].Verdict
+	}
+}
+
+// effect states what a candidate would have changed.
+func (r *Report) effect(name string, v *Verdict) string {
+	text := fmt.Sprintf("In the last %s %s would have avoided %s node minutes of overload, and caused %s.", r.span(), name, v.Avoided, v.Caused)
+	if v.Placed > 0 {
+		text += " It would have placed " + format.Part(v.Elsewhere, v.Placed, "pod") + " on another kind of node."
+	}
+	return text
 }
 
 // byMinute returns the node minutes of overload that only a has, and that only b has, counted in each interval of their time series.
@@ -227,41 +239,6 @@ func byMinute(a, b *result.Run) (less, more float64) {
 		less, more = less+max(-d, 0), more+max(d, 0)
 	}
 	return less, more
-}
-
-// setAnswer sets the answer and the sentence of a verdict over a number of windows, in which the model has an error.
-func (r *Report) setAnswer(v *Verdict, windows int, modelError float64, why string) {
-	change := math.Abs(v.Difference.Sum)
-	switch {
-	case windows == 0 && why != "":
-		v.Reason = why
-	case windows == 0:
-		v.Reason = "no window is complete"
-	case r.MeasuredMinutes == 0 && v.Avoided.Sum == 0 && v.Caused.Sum == 0:
-		v.Reason = "nothing was overloaded"
-	case v.Avoided.Sum == 0 && v.Caused.Sum == 0:
-		v.Reason = "no overload differs"
-	case windows == 1:
-		v.Reason = "one window has no interval"
-	case modelError > change:
-		v.Reason = fmt.Sprintf("the error of the model, %s node minutes, is larger than the difference, %s",
-			number(modelError), number(change))
-	case change <= *v.Difference.Half:
-		v.Reason = fmt.Sprintf("the difference, %s node minutes, can be chance", v.Difference)
-	case v.Difference.Sum < 0:
-		v.Answer = result.Better
-	default:
-		v.Answer = result.Worse
-	}
-	if v.Answer == result.CannotTell {
-		v.Sentence = fmt.Sprintf("Cannot tell what %s would have changed in the last %s: %s.", v.Candidate, r.span(), v.Reason)
-	} else {
-		v.Sentence = fmt.Sprintf("In the last %s %s would have avoided %s node minutes of overload, and caused %s.",
-			r.span(), v.Candidate, v.Avoided, v.Caused)
-	}
-	if v.Placed > 0 {
-		v.Sentence += " It would have placed " + format.Part(v.Elsewhere, v.Placed, "pod") + " on another kind of node."
-	}
 }
 
 // span returns the time of the report in words.
@@ -289,32 +266,71 @@ func (r *Report) Basis() string {
 		length = number(60*r.Hours) + " min"
 	}
 	return fmt.Sprintf("%s of %s in total, with %s in force: %s node minutes of overload measured, %s simulated. Error of the model: %s.",
-		format.Of(r.Windows, "window"), length, r.Profile, number(r.MeasuredMinutes),
+		format.Of(r.Windows, "window"), length, r.Profiles[0], number(r.MeasuredMinutes),
 		number(r.ModelMinutes), r.Error)
 }
 
-// merge adds the times of windows, and returns the longest.
-func merge(windows []*result.Overloaded) (nodes, workloads []result.OverloadTime) {
-	var ofNodes, ofWorkloads [][]result.OverloadTime
-	for _, o := range windows {
-		if o != nil {
-			ofNodes, ofWorkloads = append(ofNodes, o.Nodes), append(ofWorkloads, o.Workloads)
+// Document returns the page of the report.
+func (r *Report) Document() report.Document {
+	const minute = "2006-01-02 15:04"
+	d := report.Document{
+		Result: r.Result, Title: "What other profiles would have done to this cluster",
+		About: fmt.Sprintf("From %s to %s (UTC). %s ± is the %.0f %% confidence interval, paired over windows. Pods that ran at the start of a "+
+			"window keep their node in all runs. Nothing in the cluster is changed.", r.From.Format(minute), r.To.Format(minute), r.Basis(),
+			100*result.Level),
+	}
+	if len(r.Scenarios) == 0 {
+		for i := range r.Verdicts {
+			d.Boxes = append(d.Boxes, report.Box{Title: r.Verdicts[i].Candidate, Text: []string{r.Verdicts[i].Sentence}})
 		}
 	}
-	return sum(ofNodes), sum(ofWorkloads)
+	if r.LowestCost != nil {
+		v := &r.LowestCost.Verdict
+		d.Boxes = append(d.Boxes, report.Box{Title: "Lowest cost: " + string(v.Answer), Text: []string{v.Sentence}})
+		d.Sections = r.LowestCost.Sections()[1:]
+		d.Sections[0].Title = "Cost against overload and wait"
+	}
+	nodes := r.overloadSection("Overloaded nodes, minutes", func(o *result.Overloaded) []result.OverloadTime { return o.Nodes })
+	workloads := r.overloadSection("Affected workloads, pod minutes", func(o *result.Overloaded) []result.OverloadTime { return o.Workloads })
+	for _, section := range []*report.Section{nodes, workloads} {
+		if len(section.Rows) > 0 {
+			d.Sections = append(d.Sections, section)
+		}
+	}
+	d.Sections = append(d.Sections, &report.Section{Title: "Measured besides overload", Items: r.Measurements()})
+	if len(r.Missing) > 0 {
+		d.Sections = append(d.Sections, &report.Section{Title: "Missing in the recordings", Items: r.Missing})
+	}
+	return d
 }
 
-// sum adds the minutes of each node or workload in lists, and returns the longest.
-func sum(lists [][]result.OverloadTime) []result.OverloadTime {
-	minutes := map[result.OverloadTime]float64{}
-	for _, t := range slices.Concat(lists...) {
-		minutes[result.OverloadTime{Name: t.Name, Kind: t.Kind}] += t.Minutes
+// overloadSection has a table of the nodes or workloads with the longest times: measured, and with each profile.
+func (r *Report) overloadSection(title string, times func(*result.Overloaded) []result.OverloadTime) *report.Section {
+	section := &report.Section{Title: title, Head: []string{"name"}}
+	if len(r.Scenarios) == 0 {
+		return section
 	}
-	sums := []result.OverloadTime{}
-	for key, m := range minutes {
-		key.Minutes = m
-		sums = append(sums, key)
+	s := &r.Scenarios[0]
+	var columns []result.Run
+	for _, p := range append([]result.Profile{*s.Measured}, s.Profiles...) {
+		section.Head = append(section.Head, p.Name)
+		columns = append(columns, result.Run{Overloaded: p.Overloaded})
 	}
-	sums, _ = result.Longest(sums)
-	return sums
+	for _, row := range times(result.SumOverloaded(columns)) {
+		cells := []string{row.Name}
+		if row.Kind != "" {
+			cells[0] += " (" + row.Kind + ")"
+		}
+		for i := range columns {
+			minutes := 0.0
+			for _, t := range times(columns[i].Overloaded) {
+				if t.Name == row.Name && t.Kind == row.Kind {
+					minutes = t.Minutes
+				}
+			}
+			cells = append(cells, number(minutes))
+		}
+		section.Rows = append(section.Rows, cells)
+	}
+	return section
 }

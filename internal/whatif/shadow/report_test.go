@@ -25,6 +25,7 @@ var begin = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 // run returns a run of an hour with as many overloaded nodes in each of twelve intervals.
 func run(overloaded ...float64) result.Run {
 	r := result.Run{
+		Scheduled:  10,
 		TimeSeries: &result.TimeSeries{EverySeconds: 300, OverloadedNodes: make([]float64, 12), HighestLoads: make([]float64, 12)},
 	}
 	copy(r.TimeSeries.OverloadedNodes, overloaded)
@@ -79,18 +80,18 @@ func TestVerdicts(t *testing.T) {
 		"chance": {
 			[]*Window{window(0, run(1), run(1), run()), window(1, run(3), run(3), run())},
 			result.CannotTell,
-			"Cannot tell what predicted would have changed in the last 7 days: the difference, -20 ± 127 node minutes, can be chance.",
+			"Cannot tell. The difference can be chance. In the last 7 days predicted would have avoided 20 ± 127 node minutes of overload, and caused 0.",
 		},
 		"error": {
 			many(4, func(i int) *Window { return window(i, run(5), run(2), run()) }), result.CannotTell,
-			"the error of the model, 60 node minutes, is larger than the difference, 40.",
+			"Cannot tell. The error of the model, 60 node minutes, is larger than the difference, 40. In the last 7 days predicted would",
 		},
 		"equal": {
-			many(2, func(i int) *Window { return window(i, run(2), run(2), run(2)) }), result.CannotTell,
-			"in the last 7 days: no overload differs. It would have placed 8 of 20 pods on another kind of node.",
+			many(2, func(i int) *Window { return window(i, run(2), run(2), run(2)) }), result.Equal,
+			"would have avoided 0 node minutes of overload, and caused 0. It would have placed 8 of 20 pods on another kind of node.",
 		},
-		"calm":          {many(4, func(i int) *Window { return window(i, run(), run(), run()) }), result.CannotTell, "nothing was overloaded."},
-		"one":           {many(1, func(i int) *Window { return window(i, run(2), run(2), run()) }), result.CannotTell, "one window has no interval."},
+		"calm":          {many(4, func(i int) *Window { return window(i, run(), run(), run()) }), result.Equal, "In the last 7 days predicted would have avoided 0"},
+		"one":           {many(1, func(i int) *Window { return window(i, run(2), run(2), run()) }), result.CannotTell, "Cannot tell. There is only one pair of runs: a difference may be chance. Wait for more windows"},
 		"unusual":       {many(3, func(i int) *Window { w := window(i, run(2), run(2), run()); w.UsageKnown = 4; return w }), result.CannotTell, "usage is missing: it was recorded for 4 of 10 pods."},
 		"without usage": {many(3, func(i int) *Window { w := window(i, run(), run(), run()); w.UsageKnown = 0; return w }), result.CannotTell, "usage is missing"},
 		// The profile in force changed: only the last windows are compared.
@@ -140,13 +141,13 @@ func TestVerdicts(t *testing.T) {
 	if len(r.Verdicts) != 0 || !strings.HasPrefix(r.Basis(), "Cannot tell: no window is complete. The first") {
 		t.Errorf("%+v", r)
 	}
-	basis = (&Report{Began: begin}).Basis()
+	basis = (&Report{Result: &result.Result{}, Began: begin}).Basis()
 	if !strings.Contains(basis, begin.Format("The current window began at 2006-01-02 15:04 UTC: its")) {
 		t.Error(basis)
 	}
 }
 
-// TestVerdictIsConsistent checks that what is caused less what is avoided is the difference, and that a verdict other than "cannot tell"
+// TestVerdictIsConsistent checks that what is caused less what is avoided is the difference, and that a verdict of better or worse
 // has an interval without 0 and an error that is not larger.
 func TestVerdictIsConsistent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -162,7 +163,7 @@ func TestVerdictIsConsistent(t *testing.T) {
 		if math.Abs(v.Caused.Sum-v.Avoided.Sum-v.Difference.Sum) > 1e-6 {
 			t.Errorf("caused %v, avoided %v, difference %v", v.Caused, v.Avoided, v.Difference)
 		}
-		if v.Answer != result.CannotTell &&
+		if (v.Answer == result.Better || v.Answer == result.Worse) &&
 			(v.Difference.Half == nil || *v.Difference.Half >= math.Abs(v.Difference.Sum) || math.Abs(r.Error.Sum) > math.Abs(v.Difference.Sum)) {
 			t.Errorf("%s with difference %v and error %v", v.Answer, v.Difference, r.Error)
 		}
@@ -184,13 +185,9 @@ func TestConcerned(t *testing.T) {
 		}
 		windows = append(windows, w)
 	}
-	for _, table := range NewReport(windows, begin, begin.AddDate(0, 0, 1)).Tables() {
-		if table.Head[0] != "node" {
-			continue
-		}
-		if diff := cmp.Diff([]any{"node-01", "38", "38", "38"}, table.Rows[1]); diff != "" || len(table.Rows) != 15 {
-			t.Errorf("%d rows, %s", len(table.Rows), diff)
-		}
+	section := NewReport(windows, begin, begin.AddDate(0, 0, 1)).Document().Sections[0]
+	if diff := cmp.Diff([]string{"node-01", "38", "0", "38", "38"}, section.Rows[1]); diff != "" || len(section.Rows) != 15 {
+		t.Errorf("%s: %d rows, %s", section.Title, len(section.Rows), diff)
 	}
 }
 
@@ -259,9 +256,8 @@ func FuzzDay(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		windows := s.Windows(time.Time{})
 		var page bytes.Buffer
-		if err := NewReport(windows, begin, begin.Add(24*time.Hour)).Write(&page, windows); err != nil {
+		if err := NewReport(s.Windows(time.Time{}), begin, begin.Add(24*time.Hour)).Document().Write(&page); err != nil {
 			t.Error(err)
 		}
 	})

@@ -15,8 +15,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
-// Serve serves the page, the report as JSON, the metrics and the health until ctx ends. current returns the report and its windows.
-func Serve(ctx context.Context, listener net.Listener, current func() (*Report, []*Window)) error {
+// Serve serves the page, the report as JSON, the metrics and the health until ctx ends. current returns the report.
+func Serve(ctx context.Context, listener net.Listener, current func() *Report) error {
 	server := &http.Server{
 		Handler:           protect(listener.Addr(), handler(current)),
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute,
@@ -29,9 +29,9 @@ func Serve(ctx context.Context, listener net.Listener, current func() (*Report, 
 	return nil
 }
 
-func handler(current func() (*Report, []*Window)) http.Handler {
+func handler(current func() *Report) http.Handler {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(&Collector{Current: func() *Report { r, _ := current(); return r }})
+	registry.MustRegister(&Collector{Current: current})
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
@@ -46,14 +46,8 @@ func handler(current func() (*Report, []*Window)) http.Handler {
 			_, _ = body.WriteTo(w)
 		})
 	}
-	answer("GET /{$}", "text/html; charset=utf-8", func(body *bytes.Buffer) error {
-		r, windows := current()
-		return r.Write(body, windows)
-	})
-	answer("GET /report.json", "application/json", func(body *bytes.Buffer) error {
-		r, _ := current()
-		return json.NewEncoder(body).Encode(r)
-	})
+	answer("GET /{$}", "text/html; charset=utf-8", func(body *bytes.Buffer) error { return current().Document().Write(body) })
+	answer("GET /report.json", "application/json", func(body *bytes.Buffer) error { return json.NewEncoder(body).Encode(current()) })
 	return mux
 }
 

@@ -88,6 +88,17 @@ func (w *Window) candidate(name string) *Profiled {
 	return &w.Candidates[i]
 }
 
+// run returns a run of the window with a seed and the time of its series.
+func (w *Window) run(r *result.Run, seed uint64) result.Run {
+	out := *r
+	out.Seed, out.Scaling = seed, nil
+	if out.TimeSeries != nil {
+		out.TimeSeries = new(*out.TimeSeries)
+		out.TimeSeries.From = w.From
+	}
+	return out
+}
+
 // reduced returns a run without what the shadow does not show.
 func reduced(r *result.Run) result.Run {
 	out := *r
