@@ -92,13 +92,13 @@ func (o *backtestOptions) run(cmd *cobra.Command) error {
 }
 
 // printBacktest prints the summary, a table of the figures, and the assumptions.
-func printBacktest(out io.Writer, o *base.Output, r *compare.BacktestResult) {
+func printBacktest(out io.Writer, o *base.Output, r *result.Result) {
 	section := &report.Section{Title: "figure", Head: []string{"figure", "measured", "simulated", "error"}}
-	for i := range r.Figures {
-		f := &r.Figures[i]
+	for i := range r.Backtest.Figures {
+		f := &r.Backtest.Figures[i]
 		section.Rows = append(section.Rows, []string{f.Title(), format.Plain(f.Measured), format.Plain(f.Simulated), f.ErrorText()})
 	}
-	p := r.Placements
+	p := r.Backtest.Placements
 	section.Items = []string{
 		fmt.Sprintf("pods placed by the scheduler: %d on the kind of node on which they ran, %d on another kind, %d that never ran",
 			p.Same, p.Other, p.NeverScheduled),

@@ -82,7 +82,9 @@ func (p printer) document(d *report.Document) {
 		p.scenario(r, &r.Scenarios[i])
 	}
 	for _, section := range d.Sections {
-		fmt.Fprintln(p.out)
+		if fmt.Fprintln(p.out); len(section.Head) == 0 {
+			p.paragraph(section.Title + ":")
+		}
 		p.section(section)
 	}
 	if r.Windows == 0 || len(r.Assumed) > 0 {
@@ -344,8 +346,6 @@ func (p printer) section(s *report.Section) {
 	}
 	if len(s.Rows) > 0 {
 		p.table(t)
-	} else if len(s.Head) == 0 {
-		p.paragraph(s.Title + ":")
 	}
 	for _, item := range s.Items {
 		p.paragraph(item)

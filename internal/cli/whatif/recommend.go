@@ -155,7 +155,7 @@ func (o *recommendOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	if o.report.Path != "" {
-		page, err := found.Document()
+		page, err := found.Document(false)
 		if err == nil {
 			err = o.report.Write(page.Write)
 		}
@@ -173,8 +173,12 @@ func (o *recommendOptions) run(cmd *cobra.Command) error {
 
 // printResult prints the result in the format of --output. In YAML it is what to apply.
 func (o *recommendOptions) printResult(out io.Writer, found *recommend.Result) error {
+	d, err := found.Document(o.output.Format == base.FormatTable)
+	if err != nil {
+		return base.Failure(err)
+	}
 	if o.output.Format != base.FormatYAML {
-		return o.output.Print(out, found, func(out io.Writer) { o.print(out, found) })
+		return o.output.Print(out, found, func(out io.Writer) { Print(out, &o.output, &d) })
 	}
 	documents, err := found.Manifests()
 	if err != nil {
@@ -366,38 +370,4 @@ func (o *recommendOptions) writeFolder(found *recommend.Result) error {
 		}
 	}
 	return nil
-}
-
-// letter returns the name of the configuration with an index in a table: at most twenty are shown.
-func letter(index int) string { return string(rune('A' + index)) }
-
-// print prints the verdict and the tables.
-func (o *recommendOptions) print(out io.Writer, r *recommend.Result) {
-	p := printer{out, &o.output}
-	p.paragraph(r.Verdict.Sentence)
-	p.paragraph("Goals: " + r.Goals + ".")
-	var names []string // in the order of their letters, which fit 80 columns
-	for i, rows := range [][]recommend.Row{r.Confirmation, r.Frontier} {
-		section := r.Sections()[i]
-		for j := range rows {
-			if o.output.Format == base.FormatWide {
-				break
-			}
-			if !slices.Contains(names, rows[j].Name) {
-				names = append(names, rows[j].Name)
-			}
-			section.Rows[j][0] = strings.TrimSpace(letter(slices.Index(names, rows[j].Name)) + " " + rows[j].Mark)
-		}
-		p.section(section)
-		fmt.Fprintln(out)
-	}
-	for i, name := range names {
-		p.paragraph(letter(i) + " is " + name + ".")
-	}
-	text := recommend.Units
-	if !r.FirstLook {
-		text += " -o yaml has what to apply."
-	}
-	p.paragraph(text)
-	p.assumptions(r.Assumed)
 }

@@ -5,24 +5,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
-
-// Kind of the document.
-const Kind = "Backtest"
-
-// BacktestResult is the document of a backtest.
-type BacktestResult struct {
-	APIVersion string        `json:"apiVersion"`
-	Kind       string        `json:"kind"`
-	Source     result.Source `json:"source"`
-	*result.Backtest
-	// Assumed lists everything that was assumed or generated, one sentence each.
-	Assumed []string `json:"assumed"`
-	// Measured and Simulated are the complete runs.
-	Measured  result.Run `json:"measured"`
-	Simulated result.Run `json:"simulated"`
-}
 
 // backtestJobs returns the run of a job over a recording with the recorded placements, and with the placements of its profile.
 func backtestJobs(job Job) []Job {
@@ -32,8 +17,8 @@ func backtestJobs(job Job) []Job {
 }
 
 // Backtest runs a backtest: a job over a recording, with the profile that was in force. warn is called with warnings about the recording.
-// If ctx is canceled, Backtest returns an error.
-func Backtest(ctx context.Context, job Job, warn func(message string), run Run) (*BacktestResult, error) {
+// The result has both runs. If ctx is canceled, Backtest returns an error.
+func Backtest(ctx context.Context, job Job, warn func(message string), run Run) (*result.Result, error) {
 	in, err := job.Source.Input(job.Seed, job.Limits)
 	if err == nil && in.Part == nil {
 		err = errors.New("--recording: found a snapshot: must be a recording over a time")
@@ -53,11 +38,18 @@ func Backtest(ctx context.Context, job Job, warn func(message string), run Run) 
 			return nil, fmt.Errorf("interrupted: %w", context.Cause(ctx))
 		}
 	}
-	source := sourceOf(&in)
-	return &BacktestResult{
-		APIVersion: result.APIVersion, Kind: Kind,
-		Source:   source,
-		Backtest: result.NewBacktest(job.Profile.Name, source, runs[0], runs[1]),
-		Assumed:  append(in.Assumptions, schedulerOf(&in)), Measured: *runs[0], Simulated: *runs[1],
-	}, nil
+	r := &result.Result{
+		APIVersion: result.APIVersion, Kind: result.Kind, Source: sourceOf(&in), Assumed: append(in.Assumptions, schedulerOf(&in)),
+		Settings: result.Settings{StepSeconds: replay.Step, Level: result.Level, Metrics: job.Metrics, Saturation: job.Saturation},
+		Profiles: []string{job.Profile.Name}, Seeds: []uint64{job.Seed},
+	}
+	r.Backtest = result.NewBacktest(job.Profile.Name, r.Source, runs[0], runs[1])
+	scenario := result.Scenario{
+		Usage:    knownUsageOf(&in, r.Source.UsageKnown).text(job.Usage),
+		Profiles: []result.Profile{{Name: job.Profile.Name, Runs: []result.Run{*runs[1]}}},
+		Measured: &result.Profile{Name: "measured", Runs: []result.Run{*runs[0]}},
+	}
+	scenario.Compare()
+	r.Scenarios = []result.Scenario{scenario}
+	return r, nil
 }

@@ -55,19 +55,20 @@ func figure(t *testing.T, b *result.Backtest, name string) result.BacktestFigure
 func TestSimulatedRecording(t *testing.T) {
 	got, err := Backtest(t.Context(), jobOver(t, simulated, "default"), ignore, pool.Run)
 	must.Succeed(t, err)
-	if got.Measured.OverloadMinutes == 0 || got.Measured.PendingSeconds.Max == 0 {
-		t.Fatalf("no overload or no pending pods: %+v", got.Measured.Outcome)
+	measured, simulated := got.Scenarios[0].Measured.Runs[0], got.Scenarios[0].Profiles[0].Runs[0]
+	if measured.OverloadMinutes == 0 || measured.PendingSeconds.Max == 0 {
+		t.Fatalf("no overload or no pending pods: %+v", measured.Outcome)
 	}
-	if want := (result.Placements{Same: 400}); got.Placements != want {
-		t.Errorf("placements %+v, want %+v", got.Placements, want)
+	if want := (result.Placements{Same: 400}); got.Backtest.Placements != want {
+		t.Errorf("placements %+v, want %+v", got.Backtest.Placements, want)
 	}
-	if diff := cmp.Diff(got.Measured.Outcome, got.Simulated.Outcome); diff != "" {
+	if diff := cmp.Diff(measured.Outcome, simulated.Outcome); diff != "" {
 		t.Errorf("outcome: %s", diff)
 	}
-	if got.Measured.Seconds != got.Simulated.Seconds {
-		t.Errorf("%d s, want %d", got.Simulated.Seconds, got.Measured.Seconds)
+	if measured.Seconds != simulated.Seconds {
+		t.Errorf("%d s, want %d", simulated.Seconds, measured.Seconds)
 	}
-	for _, f := range got.Figures {
+	for _, f := range got.Backtest.Figures {
 		if f.Error == nil || *f.Error != 0 {
 			t.Errorf("error of %+v", f)
 		}
@@ -78,11 +79,11 @@ func TestSimulatedRecording(t *testing.T) {
 func TestOtherProfile(t *testing.T) {
 	got, err := Backtest(t.Context(), jobOver(t, simulated, "most-allocated"), ignore, pool.Run)
 	must.Succeed(t, err)
-	if got.Placements.Other == 0 || *figure(t, got.Backtest, "nodesUsed").Error >= 0 {
+	if got.Backtest.Placements.Other == 0 || *figure(t, got.Backtest, "nodesUsed").Error >= 0 {
 		t.Errorf("%+v, want pods on other nodes, and fewer nodes", got.Backtest)
 	}
 	const summary = "Error of the model, if most-allocated was the profile in force: overload, node minutes "
-	if s := got.Summary(); !strings.HasPrefix(s, summary) {
+	if s := got.Backtest.Summary(); !strings.HasPrefix(s, summary) {
 		t.Errorf("summary %q", s)
 	}
 }

@@ -2,6 +2,8 @@ package recommend
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/report"
@@ -11,16 +13,14 @@ import (
 // maxManifests is the size in bytes from which on a page has no more of what to apply.
 const maxManifests = 500_000
 
-// Units states the units of Sections.
-const Units = "Overload and CPU saturation in node minutes a day, killed pods a day, nodes at most; all simulated."
-
-// Document returns the page of the result.
-func (r *Result) Document() (report.Document, error) {
+// Document returns the page of the result. Its tables name configurations by letters if short is set, so that they fit a terminal.
+func (r *Result) Document(short bool) (report.Document, error) {
 	const minute = "2006-01-02 15:04"
 	d := report.Document{
-		Result: &result.Result{Command: r.Command, Assumed: r.Assumed}, Title: "Recommendation", Sections: r.Sections(),
+		Result: &result.Result{Command: r.Command, Assumed: r.Assumed}, Title: "Recommendation", Sections: r.Sections(short),
 		About: fmt.Sprintf("%s: fitted on %d parts from %s to %s, confirmed on %d parts until %s. %d simulations with the code of "+
-			"kube-scheduler.", r.Source, r.Fit.Parts, r.Fit.From.Format(minute), r.Fit.To.Format(minute), r.Confirm.Parts, r.Confirm.To.Format(minute), r.Simulated),
+			"kube-scheduler.", r.Source, r.Fit.Parts, r.Fit.From.Format(minute), r.Fit.To.Format(minute), r.Confirm.Parts,
+			r.Confirm.To.Format(minute), r.Simulated),
 		Boxes: []report.Box{{Title: "Not confirmed", Text: []string{r.Verdict.Sentence, "Goals: " + r.Goals + "."}}},
 	}
 	if r.Confirmed {
@@ -30,7 +30,7 @@ func (r *Result) Document() (report.Document, error) {
 	if err != nil || r.FirstLook { // what to apply would be of readings that were generated
 		return d, err
 	}
-	apply := &report.Section{Title: "What to apply"}
+	apply := &report.Section{Title: "What to apply", Items: []string{"-o yaml prints it, and --write FOLDER writes files."}}
 	for _, document := range documents {
 		apply.Code += "# " + document.Name + "\n" + string(document.Text) + "\n"
 		if len(apply.Code) > maxManifests {
@@ -42,44 +42,53 @@ func (r *Result) Document() (report.Document, error) {
 	return d, nil
 }
 
-// Sections returns the tables of the result, with charts of the frontier.
-func (r *Result) Sections() []*report.Section {
+// Sections returns the tables of the result, with charts of the frontier. They name configurations by letters if short is set.
+func (r *Result) Sections(short bool) []*report.Section {
 	wait := "wait"
 	if r.WaitPercent > 0 {
 		wait = fmt.Sprintf("wait p%g", r.WaitPercent)
 	}
-	section := func(title, text string, rows []Row) *report.Section {
-		s := &report.Section{Title: title, Text: []string{text}}
-		s.Head = []string{"configuration", "cost/day", "overload", "saturation", "killed", wait, "nodes"}
-		for i := range rows {
-			row := &rows[i]
-			name, waited := row.Name, "-"
-			if row.Mark != "" {
-				name = row.Mark + ": " + name
-			}
-			if r.WaitPercent > 0 {
-				waited = fmt.Sprintf("%.0fs", row.WaitSeconds)
-			}
-			s.Rows = append(s.Rows, []string{
-				name, format.Cost(row.Cost), format.Plain(row.Overload), format.Plain(row.Saturation), format.Plain(row.Killed), waited,
-				fmt.Sprint(row.NodesPeak),
-			})
+	confirmation, frontier := &report.Section{Title: "On the last third"}, &report.Section{Title: "Frontier, first two thirds", Text: []string{
+		"A point is a configuration that no cheaper one equals in both overload and wait; the one in force is shown too. Lower left is better.",
+	}}
+	var names []string // in the order of their letters
+	letter := func(name string) string { return string(rune('A' + slices.Index(names, name))) }
+	var overload, waits []report.CostPoint
+	for i, row := range slices.Concat(r.Confirmation, r.Frontier) {
+		section := confirmation
+		if i >= len(r.Confirmation) {
+			section = frontier
+			point := report.CostPoint{Cost: row.Cost, Value: row.Overload, Label: row.Mark, Name: row.Name}
+			overload = append(overload, point)
+			point.Value = row.WaitSeconds
+			waits = append(waits, point)
 		}
-		return s
-	}
-	frontier := section("Frontier, first two thirds", "A point is a configuration that no cheaper one equals in both overload and wait; the "+
-		"one in force is shown too. Lower left is better.", r.Frontier)
-	chart := func(name string, value func(*Row) float64) {
-		var points []report.CostPoint
-		for i := range r.Frontier {
-			row := &r.Frontier[i]
-			points = append(points, report.CostPoint{Cost: row.Cost, Value: value(row), Label: row.Mark, Name: row.Name})
+		if !slices.Contains(names, row.Name) {
+			names = append(names, row.Name)
 		}
-		frontier.Charts = append(frontier.Charts, report.CostChart("cost a day", name, points))
+		name, waited := strings.TrimPrefix(row.Mark+": "+row.Name, ": "), "-"
+		if short {
+			name = strings.TrimSpace(letter(row.Name) + " " + row.Mark)
+		}
+		if r.WaitPercent > 0 {
+			waited = fmt.Sprintf("%.0fs", row.WaitSeconds)
+		}
+		section.Head = []string{"configuration", "cost/day", "overload", "saturation", "killed", wait, "nodes"}
+		section.Rows = append(section.Rows, []string{
+			name, format.Cost(row.Cost), format.Plain(row.Overload), format.Plain(row.Saturation), format.Plain(row.Killed), waited,
+			fmt.Sprint(row.NodesPeak),
+		})
 	}
-	chart("overload, node minutes a day", func(row *Row) float64 { return row.Overload })
+	frontier.Charts = []report.Chart{report.CostChart("cost a day", "overload, node minutes a day", overload)}
 	if r.WaitPercent > 0 {
-		chart(wait+", seconds", func(row *Row) float64 { return row.WaitSeconds })
+		frontier.Charts = append(frontier.Charts, report.CostChart("cost a day", wait+", seconds", waits))
 	}
-	return []*report.Section{section("On the last third", Units, r.Confirmation), frontier}
+	for _, name := range names {
+		if short {
+			frontier.Items = append(frontier.Items, letter(name)+" is "+name+".")
+		}
+	}
+	const units = "Overload and CPU saturation in node minutes a day, killed pods a day, nodes at most; all simulated."
+	frontier.Items = append(frontier.Items, units)
+	return []*report.Section{confirmation, frontier}
 }

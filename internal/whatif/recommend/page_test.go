@@ -19,7 +19,7 @@ func TestDocument(t *testing.T) {
 	}
 	for percent, charts := range map[float64]int{99: 2, 0: 1} {
 		r.WaitPercent = percent
-		d, err := r.Document()
+		d, err := r.Document(false)
 		must.Succeed(t, err)
 		var out bytes.Buffer
 		must.Succeed(t, d.Write(&out))

@@ -78,60 +78,61 @@ func CostChart(costName, valueName string, points []CostPoint) Chart {
 
 // Frontier shows the cost of nodes against the time that pods are pending, by slack, nil if a scenario has fewer than two amounts of it.
 func Frontier(s *result.Scenario, settings *result.Settings) *Section {
-	points := s.Frontier()
-	if len(points) == 0 {
-		return nil
-	}
 	costName, without := "node hours", "; one seed has none"
 	if settings.Autoscaler != nil && settings.Autoscaler.Priced {
 		costName = "cost of nodes"
 	}
-	profile := func(p *result.FrontierPoint) string { return strings.TrimSuffix(p.Name, ", slack "+p.Slack) }
-	var costs, pending []float64
-	several := false
-	for i := range points {
-		p := &points[i]
-		costs, pending = append(costs, p.Cost), append(pending, p.Pending)
-		several = several || profile(p) != profile(&points[0])
-		if p.CostInterval != nil {
-			without = ""
-		}
-	}
-	costDecimals, pendingDecimals := format.Decimals(costs...), format.Decimals(pending...)
 	section := &Section{
 		Title: "Cost and benefit of slack",
-		Text: []string{"A point for each profile and slack: the cost of the nodes and the time that pods are pending, averaged over all " +
-			"pods. The cross shows the confidence intervals of the means over seeds" + without + ". Lower left is better. The p95 of the " +
-			"pending time, in the table, is 0 if fewer than one pod in twenty waits, however long that one waits."},
-		Head: []string{"mean over seeds", costName, "pending, mean s", "slack kept", "pending, p95 s"}, Wide: []string{"pending, p95 s"},
+		Head:  []string{"mean over seeds", costName, "pending, mean s", "slack kept", "pending, p95 s"}, Wide: []string{"pending, p95 s"},
 	}
-	var charted []CostPoint
-	for i := range points {
-		p := &points[i]
-		label, kept := p.Slack, format.None
-		if several {
-			label = shorten(profile(p), 12) + ", " + p.Slack
+	cost, _ := result.FigureByName("cost")
+	pending, _ := result.FigureByName("pendingSecondsMean")
+	var points []CostPoint
+	for i := range s.Profiles {
+		p := &s.Profiles[i]
+		costs, ok := p.Figures[cost.Name]
+		if !ok || p.Slack == "" {
+			continue
 		}
-		charted = append(charted, CostPoint{p.Cost, p.Pending, p.CostInterval, p.PendingInterval, label, p.Name, profile(p)})
-		if p.SlackKept > 0 {
-			kept = format.Format(100*p.SlackKept, 0) + format.ThinSpace + "%"
+		point := CostPoint{
+			Cost: costs.Mean, CostInterval: p.Interval(cost), Value: p.Figures[pending.Name].Mean, ValueInterval: p.Interval(pending),
+			Label: p.Slack, Name: p.Name, Line: strings.TrimSuffix(p.Name, ", slack "+p.Slack),
+		}
+		if points = append(points, point); point.CostInterval != nil {
+			without = ""
+		}
+		kept := format.None
+		if fraction := p.Figures["slackKept"].Mean; fraction > 0 {
+			kept = format.Format(100*fraction, 0) + format.ThinSpace + "%"
 		}
 		section.Rows = append(section.Rows, []string{
-			p.Name, meanText(p.Cost, p.CostInterval, costDecimals), meanText(p.Pending, p.PendingInterval, pendingDecimals), kept,
-			format.Format(p.PendingP95, min(format.Decimals(p.PendingP95), 1)),
+			p.Name, meanText(point.Cost, point.CostInterval), meanText(point.Value, point.ValueInterval), kept,
+			format.Auto(p.Figures["pendingSecondsP95"].Mean),
 		})
 	}
-	section.Charts = []Chart{CostChart(costName, "pending, mean seconds", charted)}
+	if len(points) < 2 {
+		return nil
+	}
+	if slices.ContainsFunc(points, func(p CostPoint) bool { return p.Line != points[0].Line }) {
+		for i := range points {
+			points[i].Label = shorten(points[i].Line, 12) + ", " + points[i].Label
+		}
+	}
+	section.Text = []string{"A point for each profile and slack: the cost of the nodes and the time that pods are pending, averaged over " +
+		"all pods. The cross shows the confidence intervals of the means over seeds" + without + ". Lower left is better. The p95 of the " +
+		"pending time, in the table, is 0 if fewer than one pod in twenty waits, however long that one waits."}
+	section.Charts = []Chart{CostChart(costName, "pending, mean seconds", points)}
 	return section
 }
 
 // meanText formats a mean with its interval, if it has one.
-func meanText(mean float64, in *result.Interval, decimals int) string {
-	text := format.Format(mean, decimals)
+func meanText(mean float64, in *result.Interval) string {
+	decimals := format.Decimals(mean)
 	if in == nil {
-		return text
+		return format.Format(mean, decimals)
 	}
-	return text + " (" + format.Format(in.Low, decimals) + " to " + format.Format(in.High, decimals) + ")"
+	return format.Format(mean, decimals) + " (" + format.Format(in.Low, decimals) + " to " + format.Format(in.High, decimals) + ")"
 }
 
 // Dimensions of a dot with its whisker.

@@ -14,34 +14,20 @@ func scaledRun(seed uint64, cost, pending float64) Run {
 	}
 }
 
-// TestFrontier has two runs with costs of 10 and 12 and pending times of 30 s, and an
-// interrupted run, which does not count.
-func TestFrontier(t *testing.T) {
+// TestInterval has two runs with costs of 10 and 12 and equal pending times, and an interrupted run, which does not count.
+func TestInterval(t *testing.T) {
 	cut := scaledRun(3, 1000, 1000)
 	cut.Interrupted = true
-	s := &Scenario{Profiles: []Profile{
-		{Name: "default", Runs: []Run{{Seed: 1}}},
-		{Name: "a", Slack: "0%", Runs: []Run{scaledRun(1, 10, 30), scaledRun(2, 12, 30), cut}},
-		{Name: "b", Slack: "5%", Runs: []Run{scaledRun(1, 20, 3)}},
-		{Name: "c", Slack: "9%"},
-	}}
-	got := s.Frontier()
-	want := []FrontierPoint{
-		{
-			Name: "a", Slack: "0%", Cost: 11, Pending: 30, PendingP95: 60, SlackKept: 0.5, CostInterval: got[0].CostInterval,
-			PendingInterval: &Interval{Low: 30, High: 30, ExcludesZero: true},
-		},
-		{Name: "b", Slack: "5%", Cost: 20, Pending: 3, PendingP95: 6, SlackKept: 0.5},
+	p := &Profile{Runs: []Run{scaledRun(1, 10, 30), scaledRun(2, 12, 30), cut}}
+	want := &Interval{Low: 30, High: 30, ExcludesZero: true}
+	if got := p.Interval(figure(t, "pendingSecondsMean")); !cmp.Equal(got, want) {
+		t.Errorf("pending %+v, want %+v", got, want)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+	if in := p.Interval(figure(t, "cost")); in.Low+in.High != 22 || in.Low >= 11 {
+		t.Errorf("cost %+v", in)
 	}
-	if in := got[0].CostInterval; in.Low+in.High != 22 || in.Low >= 11 {
-		t.Errorf("cost interval %+v", in)
-	}
-	s.Profiles = s.Profiles[:2]
-	if got := s.Frontier(); got != nil {
-		t.Errorf("one slack value: %v", got)
+	if in := (&Profile{Runs: p.Runs[:1]}).Interval(figure(t, "cost")); in != nil {
+		t.Errorf("one run: %+v", in)
 	}
 }
 

@@ -45,6 +45,12 @@ func (s *Scenario) Compare() {
 	}
 }
 
+// Interval returns the confidence interval of the mean of a figure, nil with fewer than two runs.
+func (p *Profile) Interval(figure Definition) *Interval {
+	_, in := meanInterval(valuesOf(p.countedRuns(), figure.Value))
+	return in
+}
+
 // countedRuns returns the completed runs or, if none completed, all runs.
 func (p *Profile) countedRuns() []Run {
 	completed := slices.DeleteFunc(slices.Clone(p.Runs), func(r Run) bool { return r.Interrupted })

@@ -15,8 +15,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
-// Report states what the candidates would have changed over the last days. In its result, each window is a seed, and the first profile is the
-// one that was in force in the last window.
+// Report states what the candidates would have changed over the last days. In its result, each window is a seed, and the first profile is
+// the one that was in force in the last window.
 type Report struct {
 	*result.Result
 	From time.Time `json:"from"`
@@ -220,7 +220,8 @@ func (r *Report) judge(compared []*Window, why string) {
 
 // effect states what a candidate would have changed.
 func (r *Report) effect(name string, v *Verdict) string {
-	text := fmt.Sprintf("In the last %s %s would have avoided %s node minutes of overload, and caused %s.", r.span(), name, v.Avoided, v.Caused)
+	text := fmt.Sprintf("In the last %s %s would have avoided %s node minutes of overload, and caused %s.",
+		r.span(), name, v.Avoided, v.Caused)
 	if v.Placed > 0 {
 		text += " It would have placed " + format.Part(v.Elsewhere, v.Placed, "pod") + " on another kind of node."
 	}
@@ -287,7 +288,7 @@ func (r *Report) Document() report.Document {
 	if r.LowestCost != nil {
 		v := &r.LowestCost.Verdict
 		d.Boxes = append(d.Boxes, report.Box{Title: "Lowest cost: " + string(v.Answer), Text: []string{v.Sentence}})
-		d.Sections = r.LowestCost.Sections()[1:]
+		d.Sections = r.LowestCost.Sections(false)[1:]
 		d.Sections[0].Title = "Cost against overload and wait"
 	}
 	nodes := r.overloadSection("Overloaded nodes, minutes", func(o *result.Overloaded) []result.OverloadTime { return o.Nodes })
