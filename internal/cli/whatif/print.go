@@ -146,22 +146,13 @@ func sizes(r *result.Result) string {
 	return format.Of(r.Source.Nodes, "node") + ", " + pods + ", " + seeds
 }
 
-// describeScenario returns the limits and usage of a scenario.
-func describeScenario(s *result.Scenario) string {
-	usage := "usage " + strings.ReplaceAll(s.Usage, ";", "; ")
-	if s.Limits == "" {
-		return usage
-	}
-	return "limits " + s.Limits + ", " + usage
-}
-
 // scenario prints a table for each profile after the first, with the figures of the first profile as the baseline. With a single
 // profile it prints the table of this profile. Figures that are equal with all profiles are in one paragraph.
 func (p printer) scenario(r *result.Result, s *result.Scenario) {
 	if !p.isMarkdown() {
 		fmt.Fprintln(p.out)
 	}
-	p.paragraph(describeScenario(s))
+	p.paragraph(s.Description())
 	if frontier := report.Frontier(s, &r.Settings); frontier != nil {
 		p.section(frontier)
 	}

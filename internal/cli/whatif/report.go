@@ -101,7 +101,7 @@ func (o *resultOptions) checkFailOn(r *result.Result) error {
 			}
 			if isTrue {
 				return base.WithExitCode(base.ExitCondition,
-					fmt.Errorf("--fail-on: %s with the profile %s and %s", c.text, profile, describeScenario(&r.Scenarios[i])))
+					fmt.Errorf("--fail-on: %s with the profile %s and %s", c.text, profile, r.Scenarios[i].Description()))
 			}
 		}
 	}

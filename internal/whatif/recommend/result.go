@@ -130,11 +130,11 @@ func (g *Goals) text() string {
 }
 
 // row returns the figures of a candidate on parts.
-func (s *search) row(c *candidate, mark string, parts []int) Row {
+func (s *search) row(c *candidate, parts []int) Row {
 	f := sum(partsOf(c, parts))
 	row := Row{
 		Name:        c.name(),
-		Mark:        mark,
+		Mark:        c.mark,
 		Cost:        f.cost / f.days,
 		Overload:    f.overload / f.days,
 		Saturation:  f.saturation / f.days,
@@ -154,22 +154,17 @@ func (s *search) row(c *candidate, mark string, parts []int) Row {
 	return row
 }
 
-// markedCandidate is a candidate with its role.
-type markedCandidate struct {
-	*candidate
-	mark string
-}
-
 // candidatesToConfirm returns the configuration in force, the winner, each lever of the winner alone, and the defaults of the Vertical Pod
-// Autoscaler with its slack, each configuration once.
-func (s *search) candidatesToConfirm(best *candidate, mark string) []markedCandidate {
+// Autoscaler with its slack, each configuration once and marked.
+func (s *search) candidatesToConfirm(best *candidate, mark string) (confirmed []*candidate) {
 	base := s.inForce
-	confirmed := []markedCandidate{{base, "in force"}}
 	add := func(c *candidate, mark string) {
-		if !slices.ContainsFunc(confirmed, func(other markedCandidate) bool { return other.isSame(c) }) {
-			confirmed = append(confirmed, markedCandidate{c, mark})
+		if !slices.ContainsFunc(confirmed, c.isSame) {
+			c.mark = mark
+			confirmed = append(confirmed, c)
 		}
 	}
+	add(base, "in force")
 	add(best, mark)
 	add(&candidate{profile: best.profile, requests: base.requests, slack: base.slack}, "profile alone")
 	add(&candidate{profile: base.profile, requests: best.requests, slack: base.slack}, "requests alone")
@@ -189,33 +184,22 @@ func (s *search) confirm(r *Result, best *candidate, reached bool) error {
 	for i := range parts {
 		parts[i] = s.fit + i
 	}
-	bestMark := "recommended"
+	mark := "recommended"
 	if !reached {
-		bestMark = "nearest"
+		mark = "nearest"
 	}
-	confirmed := s.candidatesToConfirm(best, bestMark)
-	var candidates []*candidate
-	for _, c := range confirmed {
-		candidates = append(candidates, c.candidate)
-	}
+	confirmed := s.candidatesToConfirm(best, mark)
 	for i, part := range parts {
-		s.Report(fmt.Sprintf("part %d of %d to confirm: %s", i+1, len(parts), format.Of(len(candidates), "configuration")))
-		if err := s.simulate(candidates, part); err != nil {
+		s.Report(fmt.Sprintf("part %d of %d to confirm: %s", i+1, len(parts), format.Of(len(confirmed), "configuration")))
+		if err := s.simulate(confirmed, part); err != nil {
 			return err
 		}
 	}
 	for _, c := range confirmed {
-		r.Confirmation = append(r.Confirmation, s.row(c.candidate, c.mark, parts))
+		r.Confirmation = append(r.Confirmation, s.row(c, parts))
 	}
 	for _, c := range s.frontier() {
-		mark := ""
-		switch c {
-		case s.inForce:
-			mark = "in force"
-		case best:
-			mark = bestMark
-		}
-		r.Frontier = append(r.Frontier, s.row(c, mark, s.order))
+		r.Frontier = append(r.Frontier, s.row(c, s.order))
 	}
 	r.Reached, r.Simulated = reached, s.simulated
 	r.Fit.Parts, r.Confirm.Parts = s.fit, len(parts)
@@ -236,7 +220,7 @@ func (s *search) confirm(r *Result, best *candidate, reached bool) error {
 
 // conclude sets the verdict, what to apply, and the assumptions.
 func (s *search) conclude(r *Result, best *candidate, parts []int) {
-	cost, before := s.row(best, "", parts), s.row(s.inForce, "", parts)
+	cost, before := s.row(best, parts), s.row(s.inForce, parts)
 	answer, use := result.AnswerOf(result.Definition{}, cost.CostDifference, before.Cost), best
 	if d := cost.CostDifference; r.Confirmed && answer != result.Better && (d == nil || d.Less < len(parts)) { // a change must pay
 		use = s.inForce

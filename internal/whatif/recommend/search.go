@@ -34,6 +34,8 @@ type candidate struct {
 	profile  engine.NamedConfig
 	requests *rule
 	slack    slackChoice
+	// mark is the role in the result, empty for none.
+	mark string
 	// parts are the figures by part, nil for a part that was not simulated.
 	parts []*figures
 }

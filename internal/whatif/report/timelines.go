@@ -68,41 +68,43 @@ type Line struct {
 // overTime has a chart of each series, with a line for the measurement and each profile, nil without time series.
 func overTime(s *result.Scenario) *Section {
 	section := &Section{Title: "Over time"}
-	var profiles []*result.Profile
+	all := s.Profiles
 	if s.Measured != nil {
-		profiles = append(profiles, s.Measured)
+		all = append([]result.Profile{*s.Measured}, all...)
 	}
-	for i := range s.Profiles {
-		profiles = append(profiles, &s.Profiles[i])
-	}
-	for i, p := range profiles {
-		if run := recordedRun(p); run.TimeSeries != nil {
-			section.Lines = append(section.Lines, Line{Class: LineClass(i), Name: p.Name})
-			section.Text = []string{fmt.Sprintf("Seed %d.", run.Seed)}
+	var start, end time.Time
+	var profiles []*result.Profile // with time series
+	for i := range all {
+		p := &all[i]
+		for j := range p.Runs {
+			c := p.Runs[j].TimeSeries
+			if c == nil {
+				continue
+			}
+			if len(profiles) == 0 || c.From.Before(start) {
+				start = c.From
+			}
+			if last := c.From.Add(time.Duration(len(c.OverloadedNodes)) * time.Duration(c.EverySeconds) * time.Second); last.After(end) {
+				end = last
+			}
+			if !slices.Contains(profiles, p) {
+				profiles, section.Lines = append(profiles, p), append(section.Lines, Line{Class: LineClass(i), Name: p.Name})
+				section.Text = []string{fmt.Sprintf("Seed %d.", p.Runs[j].Seed)}
+			}
 		}
 	}
-	start, end := times(profiles)
 	if !start.IsZero() {
 		section.Text = []string{"Times are UTC. A point is the highest value around it, and a gap is a time without a result."}
 	}
+	seconds := end.Sub(start).Seconds()
 	for _, series := range allSeries {
-		var lines []Line
-		duration := end.Sub(start).Seconds()
+		lines, isKnown := slices.Clone(section.Lines), false
 		for i, p := range profiles {
-			line := Line{Name: p.Name, Class: LineClass(i)}
-			if c := recordedRun(p).TimeSeries; !start.IsZero() {
-				line.Interval, line.Values = duration/chartPoints, series.sample(p, start, duration)
-			} else if c != nil {
-				line.Interval, line.Values = float64(max(series.interval(c), 1)), series.values(c)
-				duration = max(duration, float64(len(line.Values))*float64(series.interval(c)))
-			} else {
-				continue
-			}
-			lines = append(lines, line)
+			lines[i].Interval, lines[i].Values = seconds/chartPoints, series.sample(p, start, seconds)
+			isKnown = isKnown || slices.ContainsFunc(lines[i].Values, func(v float64) bool { return !math.IsNaN(v) })
 		}
-		isKnown := func(v float64) bool { return !math.IsNaN(v) }
-		if slices.ContainsFunc(lines, func(l Line) bool { return slices.ContainsFunc(l.Values, isKnown) }) {
-			section.Charts = append(section.Charts, NewTimeChart(series.title, start, duration, lines))
+		if isKnown {
+			section.Charts = append(section.Charts, NewTimeChart(series.title, start, seconds, lines))
 		}
 	}
 	if len(section.Charts) == 0 {
@@ -111,26 +113,7 @@ func overTime(s *result.Scenario) *Section {
 	return section
 }
 
-// times returns the start and the end of the time series of profiles, zero if their time is virtual.
-func times(profiles []*result.Profile) (start, end time.Time) {
-	for _, p := range profiles {
-		for i := range p.Runs {
-			c := p.Runs[i].TimeSeries
-			if c == nil || c.From.IsZero() {
-				continue
-			}
-			if start.IsZero() || c.From.Before(start) {
-				start = c.From
-			}
-			if last := c.From.Add(time.Duration(len(c.OverloadedNodes)) * time.Duration(c.EverySeconds) * time.Second); last.After(end) {
-				end = last
-			}
-		}
-	}
-	return start, end
-}
-
-// chartPoints is the number of points of a line over several runs.
+// chartPoints is the number of points of a line, as many as a run has at most.
 const chartPoints = 240
 
 // sample returns the highest value of all runs of a profile in each of chartPoints intervals of a time in seconds, NaN without any.
@@ -138,15 +121,15 @@ func (s *series) sample(p *result.Profile, start time.Time, seconds float64) []f
 	points := slices.Repeat([]float64{math.NaN()}, chartPoints)
 	for i := range p.Runs {
 		c := p.Runs[i].TimeSeries
-		if c == nil || c.From.IsZero() {
+		if c == nil {
 			continue
 		}
 		every := float64(s.interval(c))
 		for j, value := range s.values(c) {
 			// A value counts in all intervals until the next value.
 			at := c.From.Sub(start).Seconds() + float64(j)*every
-			first, last := int(at/seconds*chartPoints), int((at+every)/seconds*chartPoints)
-			for k := max(first, 0); k <= min(last, chartPoints-1); k++ {
+			first, last := int(math.Round(at/seconds*chartPoints)), int(math.Round((at+every)/seconds*chartPoints))
+			for k := max(first, 0); k < min(max(last, first+1), chartPoints); k++ {
 				if math.IsNaN(points[k]) || value > points[k] {
 					points[k] = value
 				}
@@ -154,16 +137,6 @@ func (s *series) sample(p *result.Profile, start time.Time, seconds float64) []f
 		}
 	}
 	return points
-}
-
-// recordedRun returns the run of a profile that has time series, or an empty run.
-func recordedRun(p *result.Profile) *result.Run {
-	for i := range p.Runs {
-		if p.Runs[i].TimeSeries != nil {
-			return &p.Runs[i]
-		}
-	}
-	return &result.Run{}
 }
 
 // NewTimeChart draws lines on common scales over a duration in seconds. The axis has times of day or days if start is not zero, and else

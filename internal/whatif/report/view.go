@@ -58,11 +58,9 @@ type view struct {
 
 // scenario is one combination of limits and usage.
 type scenario struct {
-	ID            int
-	Name          string
-	Limits, Usage string
-	// UsageShape is Usage without its parameters.
-	UsageShape  string
+	ID          int
+	Name        string
+	Description string
 	Comparisons []result.Comparison
 	Rows        []figureRow
 	// Frontier and Folded, which is folded, are further sections.
@@ -121,9 +119,8 @@ func newScenario(r *result.Result, index int) scenario {
 	from := &r.Scenarios[index]
 	s := scenario{
 		ID: index + 1, Name: fmt.Sprintf("Scenario %d", index+1),
-		Limits: limitWords(from.Limits), Rows: figureRows(r, from),
+		Description: from.Description(), Rows: figureRows(r, from),
 	}
-	s.Usage, s.UsageShape = usageWords(from.Usage)
 	for i := 1; i < len(from.Profiles); i++ {
 		s.Comparisons = append(s.Comparisons, result.NewComparison(r, &from.Profiles[0], &from.Profiles[i]))
 	}

@@ -98,7 +98,7 @@ func TestLarge(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"Insufficient cpu", "Clearly better", "Clearly worse", "interval", "ratio=4", "usage cpu bursts, memory beta",
+		"Insufficient cpu", "Clearly better", "Clearly worse", "interval", "ratio=4", "usage cpu=bursts:mean=0.4; memory=beta:mean=0.5",
 		"Summary", "Overloaded nodes", "seeds: 10, from 1 to 10",
 	} {
 		if !strings.Contains(read, want) {

@@ -175,6 +175,15 @@ type Scenario struct {
 	Measured *Profile `json:"measured,omitempty"`
 }
 
+// Description returns the limits and usage.
+func (s *Scenario) Description() string {
+	usage := "usage " + strings.ReplaceAll(s.Usage, ";", "; ")
+	if s.Limits == "" {
+		return usage
+	}
+	return "limits " + s.Limits + ", " + usage
+}
+
 // Profile has the results of one profile in one scenario.
 type Profile struct {
 	Name string `json:"name"`
