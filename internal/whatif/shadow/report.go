@@ -276,8 +276,8 @@ func (r *Report) Document() report.Document {
 	const minute = "2006-01-02 15:04"
 	d := report.Document{
 		Result: r.Result, Title: "What other profiles would have done to this cluster",
-		About: fmt.Sprintf("From %s to %s (UTC). %s ± is the %.0f %% confidence interval, paired over windows. Pods that ran at the start of a "+
-			"window keep their node in all runs. Nothing in the cluster is changed.", r.From.Format(minute), r.To.Format(minute), r.Basis(),
+		About: fmt.Sprintf("%s From %s to %s (UTC). ± is the %.0f %% confidence interval, paired over windows. Pods that ran at the start of a "+
+			"window keep their node in all runs. Nothing in the cluster is changed.", r.Basis(), r.From.Format(minute), r.To.Format(minute),
 			100*result.Level),
 	}
 	if len(r.Scenarios) == 0 {
