@@ -168,14 +168,14 @@ func try(ctx context.Context, generate, use string, seed uint64) (t trial, err e
 	}
 	job := compare.Job{
 		Source:  recording.Source{Recording: file + ",from=32h", Reschedule: true, Pack: 1, Parts: 1, NoSpare: true},
-		Profile: o.Current, Usage: usage, Metrics: o.Metrics, Settle: settle, Autoscaler: &scaling.Config{Spec: *o.Autoscaler},
+		Profile: o.Current, Usage: usage, Metrics: o.Metrics, Settle: settle, Autoscaler: &scaling.Config{Spec: r.Autoscaler},
 	}
 	changed := job
 	if changed.Profile, err = engine.ReadConfig(r.Profile); err != nil {
 		return t, err
 	}
 	changed.Source.Requests = r.Requests
-	changed.Autoscaler = &scaling.Config{Spec: *o.Autoscaler, Slack: r.Policy}
+	changed.Autoscaler = &scaling.Config{Spec: r.Autoscaler, Slack: r.Policy}
 	runs, err := compare.InProcess(ctx, []compare.Job{job, changed})
 	if err != nil {
 		return t, err

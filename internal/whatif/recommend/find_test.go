@@ -284,7 +284,7 @@ func TestMinimum(t *testing.T) {
 	must.Succeed(t, r.WriteFile(file))
 	for percent, want := range map[float64]string{50: "slack minimum 1 CPU 4Gi", 100: "slack minimum 3 CPU 12Gi"} {
 		o.Goals.Percent = percent
-		s := &search{Options: &o, fitted: file}
+		s := &search{Options: o, goals: o.Goals, autoscaler: *o.Autoscaler, fitted: file}
 		got, err := s.minimum(&newRules()[0])
 		if err != nil || got.name != want {
 			t.Errorf("%g %%: %s, %v, want %s", percent, got.name, err, want)

@@ -144,16 +144,9 @@ func Find(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &search{Options: &o, ctx: ctx, rules: newRules()[:1]}
-	if s.usage, err = recording.ParseUsage(recording.Beta); err != nil {
+	s, err := newSearch(ctx, &o, start, end)
+	if err != nil {
 		return nil, err
-	}
-	s.parts = min(max(int((end-start)/partSeconds), minParts), maxParts) / 3 * 3
-	s.fit, s.seconds = s.parts/3*2, (end-start)/int64(s.parts)/60*60
-	s.settle = min(int64(settleShare*float64(s.seconds))/60*60, maxSettle)
-	if s.seconds < 600 {
-		return nil, fmt.Errorf("--recording: %s has %s: must have at least an hour", o.Source.Recording,
-			time.Duration(end-start)*time.Second)
 	}
 	fitEnd := start + int64(s.fit)*s.seconds
 	uses := usesOf(read, start, fitEnd)
@@ -165,10 +158,11 @@ func Find(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	s.countCPUs(read, r)
-	if r.Goals = o.Goals.text(); !o.Goals.NoWait {
-		r.WaitPercent = o.Goals.Percent
+	if r.Goals = s.goals.text(); !s.goals.NoWait {
+		r.WaitPercent = s.goals.Percent
 	}
 	s.measureIdle(read, r)
+	r.Autoscaler = s.autoscaler
 	if o.Change.Requests {
 		s.rules = newRules()
 		r.Kept = fillRules(s.rules, uses, largestNode(read))
@@ -197,6 +191,22 @@ func Find(ctx context.Context, o Options) (*Result, error) {
 	return r, nil
 }
 
+// newSearch returns a search over the parts of a recording from one second to another.
+func newSearch(ctx context.Context, o *Options, start, end int64) (*search, error) {
+	s := &search{Options: *o, ctx: ctx, goals: o.Goals, autoscaler: *o.Autoscaler, triesSlack: o.Change.Slack, rules: newRules()[:1]}
+	s.autoscaler.Groups = slices.Clone(s.autoscaler.Groups)
+	s.parts = min(max(int((end-start)/partSeconds), minParts), maxParts) / 3 * 3
+	s.fit, s.seconds = s.parts/3*2, (end-start)/int64(s.parts)/60*60
+	s.settle = min(int64(settleShare*float64(s.seconds))/60*60, maxSettle)
+	if s.seconds < 600 {
+		return nil, fmt.Errorf("--recording: %s has %s: must have at least an hour", o.Source.Recording,
+			time.Duration(end-start)*time.Second)
+	}
+	var err error
+	s.usage, err = recording.ParseUsage(recording.Beta)
+	return s, err
+}
+
 // writeParts writes each part of the recording to a file in a new folder: a run takes the time and memory of its part only.
 func (s *search) writeParts(r *recording.Recording, start int64) (folder string, err error) {
 	if s.Folder != "" {
@@ -221,7 +231,7 @@ func (s *search) writeParts(r *recording.Recording, start int64) (folder string,
 // check returns an error for a recording that cannot answer.
 func (s *search) check(r *recording.Recording, uses []*workloadUse, start, end int64, out *Result) error {
 	if s.IsInForce {
-		scaled := scaling.Config{Spec: *s.Autoscaler, Slack: s.Policy}
+		scaled := scaling.Config{Spec: s.autoscaler, Slack: s.Policy}
 		if hasPool, err := scaled.Check(r.Nodes); err == nil && !hasPool {
 			return errors.New("--policy: spec.pool selects no node of the input: set another pool, or label= in --autoscaler")
 		}
@@ -246,14 +256,14 @@ func (s *search) check(r *recording.Recording, uses []*workloadUse, start, end i
 		out.assume("the usage of %s of the first two thirds was not recorded: it is generated around 0.4 of their requests",
 			format.Of(unknown, "pod"))
 	}
-	if !s.Goals.setDefaults(arrivals) {
-		s.Change.Slack, s.Goals.NoWait = false, true
+	if !s.goals.setDefaults(arrivals) {
+		s.triesSlack, s.goals.NoWait = false, true
 		out.assume("waits are not judged: %s in the first two thirds of the recording", format.Of(arrivals, "pod")+" arrive")
 		return nil
 	}
-	if need := s.Goals.minArrivals(); arrivals < need {
+	if need := s.goals.minArrivals(); arrivals < need {
 		text := fmt.Sprintf("--wait: found %s in the first two thirds of the recording: p%g requires at least %d",
-			format.Of(arrivals, "arrival"), s.Goals.Percent, need)
+			format.Of(arrivals, "arrival"), s.goals.Percent, need)
 		if arrivals > 0 {
 			days := float64(end-start) / 86400 * 1.5 * float64(need) / float64(arrivals)
 			text += fmt.Sprintf(", as a recording of about %s has; or set a lower percentage", format.Of(int64(math.Ceil(days)), "day"))
@@ -282,7 +292,7 @@ func (s *search) countPods(r *recording.Recording, start, end int64) (arrivals, 
 		case p.Ended > start:
 			s.running++
 		}
-		if !s.Autoscaler.Fits(recording.PodAmounts(p.Object)) {
+		if !s.autoscaler.Fits(recording.PodAmounts(p.Object)) {
 			tooLarge = append(tooLarge, resources.Name(p.Object))
 		}
 	}
@@ -311,18 +321,16 @@ func (s *search) countCPUs(r *recording.Recording, out *Result) {
 		nodes = append(nodes, r.Nodes[i].Object)
 		sizes[recording.Amounts(r.Nodes[i].Object.Status.Allocatable)] = true
 	}
-	added, _, err := s.Autoscaler.NewNodes(nodes)
+	added, _, err := s.autoscaler.NewNodes(nodes)
 	if len(sizes) < 2 || err != nil || len(added) != 1 { // the error is found by the first run
 		return
 	}
-	spec := *s.Autoscaler
-	spec.Groups, spec.IsPriced, s.countsCPUs = slices.Clone(spec.Groups), true, true
-	spec.Groups[0].Cost = added[0].Status.Allocatable.Cpu().AsApproximateFloat64()
-	s.Autoscaler = &spec
+	group := &s.autoscaler.Groups[0]
+	group.Cost, s.autoscaler.IsPriced, s.countsCPUs = added[0].Status.Allocatable.Cpu().AsApproximateFloat64(), true, true
 	out.assume(
 		"nodes differ in size: an hour of a node of %s counts %s, of others in proportion to their CPUs or memory, whichever is more",
 		nodeText(added[0]),
-		format.Plain(spec.Groups[0].Cost),
+		format.Plain(group.Cost),
 	)
 }
 
@@ -347,7 +355,7 @@ func (s *search) measureIdle(r *recording.Recording, out *Result) {
 			idle = append(idle, n.Gone-last)
 		}
 	}
-	loop := &s.Autoscaler.Loop
+	loop := &s.autoscaler.Loop
 	switch {
 	case s.HasIdle:
 	case len(idle) >= 3:

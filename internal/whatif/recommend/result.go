@@ -12,6 +12,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
 )
 
 // APIVersion and Kind identify the document.
@@ -53,6 +54,9 @@ type Result struct {
 	Policy   *v1alpha1.ResourceSlack      `json:"policy,omitempty"`
 	Kept     []keptWorkloads              `json:"workloadsThatKeepTheirRequests,omitempty"`
 	Assumed  []string                     `json:"assumed"`
+
+	// Autoscaler has the simulated nodes, with the measured time until an idle node is removed.
+	Autoscaler scaling.Spec `json:"-"`
 
 	// uses are the workloads by their text.
 	uses map[string]*workloadUse
@@ -139,7 +143,7 @@ func (s *search) row(c *candidate, parts []int) Row {
 		Overload:    f.overload / f.days,
 		Saturation:  f.saturation / f.days,
 		Killed:      f.killed / f.days,
-		WaitSeconds: s.Goals.wait(f).Seconds(),
+		WaitSeconds: s.goals.wait(f).Seconds(),
 		NodesPeak:   f.nodesPeak,
 	}
 	if c != s.inForce {
@@ -289,7 +293,7 @@ func (s *search) shortWait() string {
 	for _, c := range s.complete() {
 		f := sum(partsOf(c, s.order))
 		missed := s.misses(f, base)
-		if s.Goals.isReached(f, base) && (len(missed) < fewest || len(missed) == fewest && f.cost < lowest) {
+		if s.goals.isReached(f, base) && (len(missed) < fewest || len(missed) == fewest && f.cost < lowest) {
 			text, fewest, lowest = fmt.Sprintf(" %s reaches the wait, for %s in place of %s a day, but misses: %s.", c.name(),
 				format.Cost(f.cost/f.days), format.Cost(base.cost/base.days), strings.Join(missed, "; ")), len(missed), f.cost
 		}
@@ -330,11 +334,11 @@ func (s *search) effect(before, after *Row) string {
 	text = fmt.Sprintf("%s, %s, %s", text, change("overload", " node minutes a day", before.Overload, after.Overload),
 		change("pods killed", " a day", before.Killed, after.Killed))
 	switch {
-	case s.Goals.NoWait:
+	case s.goals.NoWait:
 	case before.WaitSeconds+after.WaitSeconds == 0:
-		text += fmt.Sprintf(", p%g of waits 0 s with either", s.Goals.Percent)
+		text += fmt.Sprintf(", p%g of waits 0 s with either", s.goals.Percent)
 	default:
-		text += fmt.Sprintf(", p%g of waits %.0f s in place of %.0f s", s.Goals.Percent, after.WaitSeconds, before.WaitSeconds)
+		text += fmt.Sprintf(", p%g of waits %.0f s in place of %.0f s", s.goals.Percent, after.WaitSeconds, before.WaitSeconds)
 	}
 	return text + "."
 }
@@ -370,8 +374,8 @@ func figuresText(s *search, row *Row) string {
 	}
 	text := fmt.Sprintf(costs+", with an overload of %s node minutes and %s pods killed a day", format.Cost(row.Cost),
 		format.Plain(row.Overload), format.Plain(row.Killed))
-	if s.Goals.NoWait {
+	if s.goals.NoWait {
 		return text + "."
 	}
-	return fmt.Sprintf("%s, and p%g of waits is %.0f s.", text, s.Goals.Percent, row.WaitSeconds)
+	return fmt.Sprintf("%s, and p%g of waits is %.0f s.", text, s.goals.Percent, row.WaitSeconds)
 }

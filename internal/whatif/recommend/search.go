@@ -82,11 +82,18 @@ func (c *candidate) isSame(other *candidate) bool {
 	return c.profile.Name == other.profile.Name && c.requests == other.requests && c.slack.name == other.slack.name
 }
 
-// search finds the cheapest candidate that meets the goals on the parts to fit.
+// search finds the cheapest candidate that meets the goals on the parts to fit. Its Options are as given: what the recording decides is in
+// fields of its own.
 type search struct {
-	*Options
-	ctx   context.Context
-	rules []rule
+	Options
+
+	ctx context.Context
+	// goals have their defaults, and autoscaler its costs and its time until a node is removed.
+	goals      Goals
+	autoscaler scaling.Spec
+	// triesSlack is set if slack may be changed, and waits can be judged.
+	triesSlack bool
+	rules      []rule
 	// parts of the recording, each with a value of --recording: the first fit ones to fit, the others to confirm. order are the parts to
 	// fit, the part with most use first.
 	parts, fit int
@@ -136,7 +143,7 @@ func (s *search) job(c *candidate, part int) compare.Job {
 	source.Recording, source.Reschedule, source.Pack, source.Requests = s.recordings[part], true, s.pack(), c.requests.table
 	return compare.Job{
 		Source: source, Profile: c.profile, Usage: s.usage, Metrics: s.Metrics, Seed: uint64(part), Settle: s.settle,
-		Autoscaler: &scaling.Config{Spec: *s.Autoscaler, Slack: c.slack.policy},
+		Autoscaler: &scaling.Config{Spec: s.autoscaler, Slack: c.slack.policy},
 	}
 }
 
@@ -154,18 +161,18 @@ func partsOf(c *candidate, parts []int) []*figures {
 
 // misses returns the goals that figures miss, given the figures of the configuration in force.
 func (s *search) misses(f, base *figures) (missed []string) {
-	if bound := s.Goals.overloadBound(base); f.overload > bound {
+	if bound := s.goals.overloadBound(base); f.overload > bound {
 		missed = append(missed, fmt.Sprintf("overload %s node minutes a day, allowed %s", perDay(f.overload, f), perDay(bound, base)))
 	}
-	if bound := s.Goals.killedBound(base); f.killed > bound {
+	if bound := s.goals.killedBound(base); f.killed > bound {
 		missed = append(missed, fmt.Sprintf("%s pods killed a day, allowed %s", perDay(f.killed, f), perDay(bound, base)))
 	}
 	if f.unschedulable > base.unschedulable {
 		missed = append(missed,
 			fmt.Sprintf("%s unschedulable pods, %s in force", format.Plain(f.unschedulable), format.Plain(base.unschedulable)))
 	}
-	if wait, bound := s.Goals.wait(f), s.Goals.waitBound(base); !s.Goals.isReached(f, base) {
-		missed = append(missed, fmt.Sprintf("%g %% of the pods wait at most %s, allowed %s", s.Goals.Percent, wait, bound))
+	if wait, bound := s.goals.wait(f), s.goals.waitBound(base); !s.goals.isReached(f, base) {
+		missed = append(missed, fmt.Sprintf("%g %% of the pods wait at most %s, allowed %s", s.goals.Percent, wait, bound))
 	}
 	return missed
 }
@@ -291,7 +298,7 @@ func (s *search) race(candidates []*candidate, withWait bool) ([]*candidate, err
 		leader := s.cheapest(running, parts)
 		running = slices.DeleteFunc(running, func(c *candidate) bool {
 			f := sum(partsOf(c, parts))
-			return c != s.inForce && (f.overload > s.Goals.overloadBound(base) || f.killed > s.Goals.killedBound(base) ||
+			return c != s.inForce && (f.overload > s.goals.overloadBound(base) || f.killed > s.goals.killedBound(base) ||
 				withWait && i > 0 && leader != nil && leader != c && isWorse(cost(leader, parts), cost(c, parts)))
 		})
 	}
@@ -335,7 +342,7 @@ func (s *search) winner() (*candidate, bool, error) {
 	base := sum(partsOf(s.inForce, s.order))
 	return slices.MinFunc(candidates, func(a, b *candidate) int {
 		x, y := sum(partsOf(a, s.order)), sum(partsOf(b, s.order))
-		return cmp.Or(cmp.Compare(len(s.misses(x, base)), len(s.misses(y, base))), cmp.Compare(s.Goals.wait(x), s.Goals.wait(y)),
+		return cmp.Or(cmp.Compare(len(s.misses(x, base)), len(s.misses(y, base))), cmp.Compare(s.goals.wait(x), s.goals.wait(y)),
 			cmp.Compare(x.cost, y.cost))
 	}), false, nil
 }
@@ -351,7 +358,7 @@ func (s *search) frontier() []*candidate {
 		f := total(c)
 		if !slices.ContainsFunc(out, func(cheaper *candidate) bool {
 			other := total(cheaper)
-			return other.overload <= f.overload && other.killed <= f.killed && s.Goals.wait(other) <= s.Goals.wait(f)
+			return other.overload <= f.overload && other.killed <= f.killed && s.goals.wait(other) <= s.goals.wait(f)
 		}) {
 			out = append(out, c)
 		}

@@ -36,7 +36,7 @@ func (s *search) slackInForce() slackChoice {
 // slack have nodes in time, and a minimum. Where pods have nodes in time without slack, it can only cost.
 func (s *search) slackCandidates(pairs []*candidate) ([]*candidate, error) {
 	all := slices.Concat(pairs, slices.DeleteFunc(s.raced, func(c *candidate) bool { return slices.Contains(pairs, c) }))
-	if !s.Change.Slack {
+	if !s.triesSlack {
 		return all, nil
 	}
 	choices := []slackChoice{{name: noSlack}}
@@ -70,7 +70,7 @@ func (s *search) slackCandidates(pairs []*candidate) ([]*candidate, error) {
 
 // isInTime reports whether the percentage of the pods of the goal has a node in time.
 func (s *search) isInTime(c *candidate) bool {
-	return s.Goals.wait(sum(partsOf(c, s.order))) <= s.Goals.Wait
+	return s.goals.wait(sum(partsOf(c, s.order))) <= s.goals.Wait
 }
 
 // searchRate simulates a pair with rates of slack in whole percent, at most nine, and returns these candidates and the lowest rate with
@@ -149,8 +149,8 @@ func (s *search) minimum(r *rule) (slackChoice, error) {
 	})
 	slices.SortStableFunc(pods, func(a, b recording.InputPod) int { return cmp.Compare(a.Arrival, b.Arrival) })
 	var boot int64
-	for _, g := range s.Autoscaler.Groups {
-		boot = max(boot, g.Boot+s.Autoscaler.Loop.Interval)
+	for _, g := range s.autoscaler.Groups {
+		boot = max(boot, g.Boot+s.autoscaler.Loop.Interval)
 	}
 	var cpu, memory []int64
 	var used resources.Amounts
@@ -185,6 +185,6 @@ func (s *search) percentile(values []int64, step int64) int64 {
 		return step
 	}
 	slices.Sort(values)
-	i := int(math.Ceil(s.Goals.Percent/100*float64(len(values)))) - 1
+	i := int(math.Ceil(s.goals.Percent/100*float64(len(values)))) - 1
 	return max(1, (values[i]+step-1)/step) * step
 }
