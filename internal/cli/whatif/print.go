@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 
@@ -156,7 +155,7 @@ func (p printer) scenario(r *result.Result, s *result.Scenario) {
 	if frontier := report.Frontier(s, &r.Settings); frontier != nil {
 		p.section(frontier)
 	}
-	differing, equal := foldEqual(r, s, p.o.Format == base.FormatWide)
+	differing, equal := foldEqual(report.FigureRows(r, s), p.o.Format == base.FormatWide)
 	for i := range s.Profiles {
 		if i == 0 && len(s.Profiles) > 1 {
 			continue
@@ -179,24 +178,19 @@ func (p printer) scenario(r *result.Result, s *result.Scenario) {
 // foldEqual returns the figures of a scenario that differ between profiles, and a sentence with the others. The load of nodes and the
 // overload, which are about the purpose of a comparison, and the figures of a single profile are never folded. Some figures are left out
 // unless wide is set, or they are clearly worse with a profile: its price names them.
-func foldEqual(r *result.Result, s *result.Scenario, wide bool) (differing []result.Definition, equal string) {
+func foldEqual(rows []report.FigureRow, wide bool) (differing []report.FigureRow, equal string) {
+	differs := func(c report.FigureCell) bool { return c.Answer != result.Equal }
+	isWorse := func(c report.FigureCell) bool { return c.Answer == result.Worse }
 	var folded []string
-	for _, d := range s.Definitions() {
-		base := s.Profiles[0].Figures[d.Name]
-		answer := func(p result.Profile) result.Answer {
-			return result.AnswerOf(r.Source.Directed(d), p.Figures[d.Name].Difference, base.Mean)
+	for _, row := range rows {
+		switch {
+		case row.HasUse(result.OnlyWide) && !wide && !slices.ContainsFunc(row.Cells, isWorse):
+		case len(row.Cells) == 0 || row.Name == "overloadMinutes" || strings.Contains(row.Name, "Load") ||
+			slices.ContainsFunc(row.Cells, differs):
+			differing = append(differing, row)
+		default:
+			folded = append(folded, row.Text+" "+row.Mean)
 		}
-		differs := func(p result.Profile) bool { return answer(p) != result.Equal }
-		isWorse := func(p result.Profile) bool { return answer(p) == result.Worse }
-		if d.HasUse(result.OnlyWide) && !wide && !slices.ContainsFunc(s.Profiles[1:], isWorse) {
-			continue
-		}
-		if len(s.Profiles) == 1 || d.Name == "overloadMinutes" || strings.Contains(d.Name, "Load") ||
-			slices.ContainsFunc(s.Profiles[1:], differs) {
-			differing = append(differing, d)
-			continue
-		}
-		folded = append(folded, d.Title()+" "+format.Plain(base.Mean))
 	}
 	if len(folded) > 0 {
 		equal = "Equal with all profiles: " + strings.Join(folded, "; ") + "."
@@ -230,31 +224,24 @@ func differenceNote(r *result.Result) string {
 }
 
 // scenarioTable returns the table of figures of a profile and, unless it is the first, of the differences from the first.
-func scenarioTable(s *result.Scenario, profile int, figures []result.Definition) *base.Table {
-	t := base.NewTable("figure", "value")
-	if profile > 0 {
-		name := func(of int) string {
-			_, slack, _ := strings.Cut(s.Profiles[0].Name, ",")
-			if text, ok := strings.CutSuffix(s.Profiles[of].Name, ","+slack); ok && strings.HasSuffix(s.Profiles[profile].Name, ","+slack) {
-				return format.Shorten(text, 14) // with the same slack
-			}
-			return format.Shorten(s.Profiles[of].Name, 14)
+func scenarioTable(s *result.Scenario, profile int, rows []report.FigureRow) *base.Table {
+	if profile == 0 {
+		t := base.NewTable("figure", "value")
+		for _, row := range rows {
+			t.AddRow(row.Text, row.Mean)
 		}
-		t = base.NewTable("figure", name(0), name(profile), "difference")
+		return t
 	}
-	value := func(of int, name string) string {
-		if figure, ok := s.Profiles[of].Figures[name]; ok {
-			return format.Plain(figure.Mean)
+	name := func(of int) string {
+		_, slack, _ := strings.Cut(s.Profiles[0].Name, ",")
+		if text, ok := strings.CutSuffix(s.Profiles[of].Name, ","+slack); ok && strings.HasSuffix(s.Profiles[profile].Name, ","+slack) {
+			return format.Shorten(text, 14) // with the same slack
 		}
-		return "-"
+		return format.Shorten(s.Profiles[of].Name, 14)
 	}
-	for _, d := range figures {
-		if profile == 0 {
-			t.AddRow(d.Title(), value(0, d.Name))
-			continue
-		}
-		t.AddRow(d.Title(), value(0, d.Name), value(profile, d.Name),
-			formatDifference(s.Profiles[profile].Figures[d.Name].Difference, s.Profiles[0].Figures[d.Name].Mean))
+	t := base.NewTable("figure", name(0), name(profile), "difference")
+	for _, row := range rows {
+		t.AddRow(row.Text, row.Mean, row.Cells[profile-1].Mean, row.Cells[profile-1].Difference)
 	}
 	return t
 }
@@ -269,37 +256,6 @@ func profileLabel(p *result.Profile, seeds int) string {
 		name += fmt.Sprintf(" (%s not started)", format.Part(notStarted, seeds, "run"))
 	}
 	return name
-}
-
-// leastMarked is the smallest difference, as a fraction of the first profile's value, that is marked: with equal pods, less can be
-// significant and is of no use, such as the minutes in which the first pods start.
-const leastMarked = 0.005
-
-// formatDifference returns a difference from a value, its confidence interval and whether it is significant.
-func formatDifference(d *result.Difference, from float64) string {
-	switch {
-	case d == nil:
-		return "-"
-	case d.Interval == nil:
-		return format.PlainSigned(d.Mean)
-	case d.Less+d.More == 0:
-		return "0"
-	case d.Constant() && d.Less+d.Equal+d.More == 1:
-		return format.PlainSigned(d.Mean)
-	case d.Constant():
-		return format.PlainSigned(d.Mean) + " in all seeds"
-	}
-	mark := ""
-	if d.Interval.ExcludesZero && math.Abs(d.Mean) >= leastMarked*math.Abs(from) {
-		mark = " *"
-	}
-	return fmt.Sprintf(
-		"%s [%s, %s]%s",
-		format.PlainSigned(d.Mean),
-		format.PlainSigned(d.Interval.Low),
-		format.PlainSigned(d.Interval.High),
-		mark,
-	)
 }
 
 // reasons prints why pods were unschedulable in the run with the first seed.

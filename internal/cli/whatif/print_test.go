@@ -47,7 +47,7 @@ func TestWorseFigures(t *testing.T) {
 		}}
 	}
 	for unlimited, want := range map[int]bool{0: true, 7: false} {
-		differing, _ := foldEqual(&result.Result{Source: result.Source{Unlimited: unlimited}}, s, false)
+		differing, _ := foldEqual(report.FigureRows(&result.Result{Source: result.Source{Unlimited: unlimited}}, s), false)
 		var names []string
 		for _, d := range differing {
 			names = append(names, d.Name)
@@ -55,25 +55,6 @@ func TestWorseFigures(t *testing.T) {
 		if slices.Contains(names, "cpuLimitRatioP95") != want || slices.Contains(names, "cpuLimitRatioMax") ||
 			slices.Contains(names, "cpuLimitRatioP50") {
 			t.Errorf("%d pods without limits: %q", unlimited, names)
-		}
-	}
-}
-
-// TestMark expects a star only for differences that are significant and at least 0.5 % of the first profile's value.
-func TestMark(t *testing.T) {
-	clear := &result.Interval{Low: 0.04, High: 0.12, ExcludesZero: true}
-	for want, tc := range map[string]struct {
-		mean, from float64
-		interval   *result.Interval
-	}{
-		"+0.079 [+0.040, +0.12]":   {0.079, 48.7, clear}, // 0.16 %
-		"+0.079 [+0.040, +0.12] *": {0.079, 15.8, clear}, // 0.5 %
-		"+0.079 [-0.040, +0.12]":   {0.079, 1, &result.Interval{Low: -0.04, High: 0.12}},
-		"-0.079 [+0.040, +0.12] *": {-0.079, 0, clear},
-	} {
-		d := &result.Difference{Mean: tc.mean, Interval: tc.interval, More: 5}
-		if got := formatDifference(d, tc.from); got != want {
-			t.Errorf("%+v: %s, want %s", tc, got, want)
 		}
 	}
 }

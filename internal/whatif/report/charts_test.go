@@ -91,3 +91,22 @@ func TestCostChartIsFinite(t *testing.T) {
 		}
 	})
 }
+
+// TestMark expects a star only for differences that are significant and at least 0.5 % of the first profile's value.
+func TestMark(t *testing.T) {
+	clear := &result.Interval{Low: 0.04, High: 0.12, ExcludesZero: true}
+	for want, tc := range map[string]struct {
+		mean, from float64
+		interval   *result.Interval
+	}{
+		"+0.079 [+0.040, +0.12]":   {0.079, 48.7, clear}, // 0.16 %
+		"+0.079 [+0.040, +0.12] *": {0.079, 15.8, clear}, // 0.5 %
+		"+0.079 [-0.040, +0.12]":   {0.079, 1, &result.Interval{Low: -0.04, High: 0.12}},
+		"-0.079 [+0.040, +0.12] *": {-0.079, 0, clear},
+	} {
+		d := &result.Difference{Mean: tc.mean, Interval: tc.interval, More: 5}
+		if got := differenceText(d, tc.from); got != want {
+			t.Errorf("%+v: %s, want %s", tc, got, want)
+		}
+	}
+}

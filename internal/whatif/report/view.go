@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"html/template"
+	"math"
 	"strings"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
@@ -62,29 +63,30 @@ type scenario struct {
 	Name        string
 	Description string
 	Comparisons []result.Comparison
-	Rows        []figureRow
+	Rows        []FigureRow
 	// Frontier and Folded, which is folded, are further sections.
 	Frontier *Section
 	Folded   []*Section
 }
 
-// figureRow shows a figure for all profiles.
-type figureRow struct {
-	// Label of the figure, and its mean with the first profile.
-	Label, Mean string
+// FigureRow shows a figure of a scenario for all profiles.
+type FigureRow struct {
+	result.Definition
+	// Text names the figure with its unit, and Mean is its mean with the first profile.
+	Text, Mean string
 	// Part is true if the figure is a part of the figure above.
 	Part bool
 	// Cells of the profiles after the first.
-	Cells []figureCell
+	Cells []FigureCell
 }
 
-// figureCell compares a figure of a profile with the same figure of the first profile.
-type figureCell struct {
-	Profile, Mean, Difference, Percent, Interval string
-	Answer                                       result.Answer
-	Class                                        string
-	Seeds                                        string
-	Whisker                                      template.HTML
+// FigureCell compares a figure of a profile with the same figure of the first profile.
+type FigureCell struct {
+	Profile, Mean, Difference, Percent string
+	Answer                             result.Answer
+	Class                              string
+	Seeds                              string
+	Whisker                            template.HTML
 }
 
 // newView returns the view of a document with the given detail, without its raw data.
@@ -119,7 +121,7 @@ func newScenario(r *result.Result, index int) scenario {
 	from := &r.Scenarios[index]
 	s := scenario{
 		ID: index + 1, Name: fmt.Sprintf("Scenario %d", index+1),
-		Description: from.Description(), Rows: figureRows(r, from),
+		Description: from.Description(), Rows: FigureRows(r, from),
 	}
 	for i := 1; i < len(from.Profiles); i++ {
 		s.Comparisons = append(s.Comparisons, result.NewComparison(r, &from.Profiles[0], &from.Profiles[i]))
@@ -127,37 +129,28 @@ func newScenario(r *result.Result, index int) scenario {
 	return s
 }
 
-// figureRows returns the figures of a scenario.
-func figureRows(r *result.Result, s *result.Scenario) []figureRow {
-	var rows []figureRow
+// FigureRows returns the figures of a scenario.
+func FigureRows(r *result.Result, s *result.Scenario) []FigureRow {
+	var rows []FigureRow
 	for _, figure := range s.Definitions() {
-		row := figureRow{Label: figure.Title(), Part: figure.IsPart()}
+		row := FigureRow{Definition: figure, Text: figure.Title(), Part: figure.IsPart()}
 		base := s.Profiles[0].Figures[figure.Name].Mean
 		var differences []*result.Difference
-		var shown []float64
 		for i := range s.Profiles {
-			f, ok := s.Profiles[i].Figures[figure.Name]
-			if !ok {
-				continue
-			}
-			differences = append(differences, f.Difference)
-			if f.Difference != nil && !result.Negligible(f.Difference, base) {
-				shown = append(shown, result.MeanAndInterval(f.Difference)...)
-			}
+			differences = append(differences, s.Profiles[i].Figures[figure.Name].Difference)
 		}
-		scale, decimals := whiskerScale(differences, base), format.Decimals(shown...)
+		scale := whiskerScale(differences, base)
 		for i := range s.Profiles {
 			p := &s.Profiles[i]
-			f, ok := p.Figures[figure.Name]
-			mean := format.None
-			if ok {
-				mean = format.Auto(f.Mean)
+			mean := "-"
+			if f, ok := p.Figures[figure.Name]; ok {
+				mean = format.Plain(f.Mean)
 			}
 			if i == 0 {
 				row.Mean = mean
 				continue
 			}
-			cell := newFigureCell(r.Source.Directed(figure), f.Difference, base, scale, decimals)
+			cell := newFigureCell(r.Source.Directed(figure), differences[i], base, scale)
 			cell.Profile, cell.Mean = p.Name, mean
 			row.Cells = append(row.Cells, cell)
 		}
@@ -167,21 +160,37 @@ func figureRows(r *result.Result, s *result.Scenario) []figureRow {
 }
 
 // newFigureCell returns the cell of a difference.
-func newFigureCell(figure result.Definition, d *result.Difference, base float64, scale Scale, decimals int) figureCell {
+func newFigureCell(figure result.Definition, d *result.Difference, base float64, scale Scale) FigureCell {
 	v := result.AnswerInTables(figure, d, base)
-	c := figureCell{Answer: v, Class: classes[v], Whisker: whisker(scale, d, v)}
-	if d == nil {
-		return c
-	}
-	if v == result.Equal {
-		c.Difference = "0"
-		return c
-	}
-	decimals = result.EnoughDecimals(d, decimals)
-	c.Difference, c.Percent = format.Signed(d.Mean, decimals), format.Percent(d.Mean, base)
-	c.Seeds = fmt.Sprintf("%d / %d / %d", d.Less, d.Equal, d.More)
-	if d.Interval != nil {
-		c.Interval = result.IntervalText(d, decimals)
+	c := FigureCell{Answer: v, Class: classes[v], Difference: differenceText(d, base), Whisker: whisker(scale, d, v)}
+	if d != nil && v != result.Equal {
+		c.Percent, c.Seeds = format.Percent(d.Mean, base), fmt.Sprintf("%d / %d / %d", d.Less, d.Equal, d.More)
 	}
 	return c
+}
+
+// leastMarked is the smallest difference, as a fraction of the first profile's value, that is marked: with equal pods, less can be
+// significant and is of no use, such as the minutes in which the first pods start.
+const leastMarked = 0.005
+
+// differenceText returns a difference from a value, its confidence interval and whether it is significant.
+func differenceText(d *result.Difference, from float64) string {
+	switch {
+	case d == nil:
+		return "-"
+	case d.Interval == nil:
+		return format.PlainSigned(d.Mean)
+	case d.Less+d.More == 0:
+		return "0"
+	case d.Constant() && d.Less+d.Equal+d.More == 1:
+		return format.PlainSigned(d.Mean)
+	case d.Constant():
+		return format.PlainSigned(d.Mean) + " in all seeds"
+	}
+	mark := ""
+	if d.Interval.ExcludesZero && math.Abs(d.Mean) >= leastMarked*math.Abs(from) {
+		mark = " *"
+	}
+	low, high := format.PlainSigned(d.Interval.Low), format.PlainSigned(d.Interval.High)
+	return fmt.Sprintf("%s [%s, %s]%s", format.PlainSigned(d.Mean), low, high, mark)
 }

@@ -44,7 +44,7 @@ func TestCompareOneSeed(t *testing.T) {
 	}
 	s.SetExact()
 	if d := s.Profiles[1].Figures["victims"].Difference; AnswerOf(Definition{}, d, 5) != Worse ||
-		IntervalText(d, 0) != "in the only run" {
+		intervalText(d, 0) != "in the only run" {
 		t.Errorf("%+v, %+v", d, d.Interval)
 	}
 	if d := s.Profiles[1].Figures["churn"].Difference; AnswerOf(Definition{}, d, 0) != Equal {

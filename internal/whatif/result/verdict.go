@@ -231,7 +231,7 @@ func differenceText(d *Difference, base float64) string {
 		text += " (" + percentage + ")"
 	}
 	if d.Interval != nil {
-		text += ", " + IntervalText(d, differenceDecimals(d))
+		text += ", " + intervalText(d, differenceDecimals(d))
 	}
 	return text
 }
@@ -249,14 +249,10 @@ func MeanAndInterval(d *Difference) []float64 {
 	return []float64{d.Mean, d.Interval.Low, d.Interval.High}
 }
 
-// differenceDecimals returns the number of decimals with which to format a difference.
+// differenceDecimals returns the number of decimals with which to format a difference: no value other than 0 is shown as 0, as the sign of
+// an end of the interval decides whether the difference is clear.
 func differenceDecimals(d *Difference) int {
-	return EnoughDecimals(d, format.Decimals(MeanAndInterval(d)...))
-}
-
-// EnoughDecimals increases decimals until no value other than 0 is shown as 0: the sign of an end of
-// the interval decides whether the difference is clear.
-func EnoughDecimals(d *Difference, decimals int) int {
+	decimals := format.Decimals(MeanAndInterval(d)...)
 	for _, v := range MeanAndInterval(d) {
 		for v != 0 && decimals < 2*format.MaxDecimals && strings.Trim(format.Format(v, decimals), format.Minus+"0.") == "" {
 			decimals++
@@ -265,8 +261,8 @@ func EnoughDecimals(d *Difference, decimals int) int {
 	return decimals
 }
 
-// IntervalText formats the interval of a difference, which has no width if the difference does not depend on the seed.
-func IntervalText(d *Difference, decimals int) string {
+// intervalText formats the interval of a difference, which has no width if the difference does not depend on the seed.
+func intervalText(d *Difference, decimals int) string {
 	switch {
 	case d.Less+d.Equal+d.More == 1:
 		return "in the only run"

@@ -46,7 +46,7 @@ func TestAnswers(t *testing.T) {
 // clear is not rounded to 0.
 func TestIntervalEndsAreNotZero(t *testing.T) {
 	d := &Difference{Mean: -0.06, Interval: &Interval{Low: -0.1, High: -0.0004, ExcludesZero: true}}
-	if got, want := IntervalText(d, differenceDecimals(d)), "["+format.Minus+"0.1000, "+format.Minus+"0.0004]"; got != want {
+	if got, want := intervalText(d, differenceDecimals(d)), "["+format.Minus+"0.1000, "+format.Minus+"0.0004]"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
