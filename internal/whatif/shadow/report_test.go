@@ -176,7 +176,7 @@ func TestConcerned(t *testing.T) {
 	for hour := range 2 {
 		w := window(hour, run(1), run(1), run(1))
 		w.Candidates = append(w.Candidates, Profiled{Profile: "low-risk", Run: run(1)})
-		for _, r := range []*result.Run{&w.Measured, &w.Candidates[0].Run, &w.Candidates[1].Run} {
+		for _, r := range []*result.Run{&w.Measured, &w.Current.Run, &w.Candidates[0].Run, &w.Candidates[1].Run} {
 			r.Overloaded.Nodes = nil
 			for i := range 15 {
 				node := result.OverloadTime{Name: fmt.Sprintf("node-%02d", i), Minutes: float64(20 - i)}
@@ -186,7 +186,7 @@ func TestConcerned(t *testing.T) {
 		windows = append(windows, w)
 	}
 	section := NewReport(windows, begin, begin.AddDate(0, 0, 1)).Document().Sections[0]
-	if diff := cmp.Diff([]string{"node-01", "38", "0", "38", "38"}, section.Rows[1]); diff != "" || len(section.Rows) != 15 {
+	if diff := cmp.Diff([]string{"node-01", "38", "38", "38", "38"}, section.Rows[1]); diff != "" || len(section.Rows) != 15 {
 		t.Errorf("%s: %d rows, %s", section.Title, len(section.Rows), diff)
 	}
 }
