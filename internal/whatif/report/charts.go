@@ -16,7 +16,7 @@ const (
 	costHeight = 300.0
 	costLeft   = 62.0
 	costRight  = costWidth - 70
-	costTop    = 14.0
+	costTop    = 24.0
 	costBottom = costHeight - 40
 )
 
