@@ -37,9 +37,7 @@ type Estimate struct {
 	// Pod is the variance between the pods of the workload, Time the variance of a pod over time.
 	Pod, Time float64
 	// Pods is the number of pods behind the estimate; 0 if only the request is known.
-	Pods float64
-	// Wave is how the use follows the day.
-	Wave   Wave
+	Pods   float64
 	class  int8
 	square float64
 }
@@ -69,7 +67,6 @@ func estimateOf(known *[classes]classEstimate, w *workloadEstimate, request floa
 		Pod:     w.pod,
 		Time:    w.time,
 		Pods:    w.pods,
-		Wave:    w.wave,
 		class:   class.class,
 		square:  w.square,
 	}
@@ -171,7 +168,6 @@ type workloadEstimate struct {
 	// volatility is the variance over time in relation to the variance of the class, pods the number of pods behind the estimate, and
 	// class the class of the workload.
 	volatility, pods float64
-	wave             Wave
 	class            int8
 }
 
@@ -191,11 +187,6 @@ func (s *classState) estimateWorkload(w *workloadState, r int, historyWeight flo
 	e.square = s.square(unit, mean)
 	e.pod = s.pod * e.square
 	e.time = s.time * e.volatility * e.square
-	if e.pods > 0 {
-		e.wave = w.day[r].estimate(mean, s.scales.varianceOver(dayScale)*e.volatility*e.square)
-		// The variance of a wave is half of its squared amplitude.
-		e.time = max(e.time-e.wave.amplitude()*e.wave.amplitude()/2, e.time/2)
-	}
 	return e
 }
 

@@ -1,10 +1,6 @@
 package predict
 
-import (
-	"math"
-
-	"github.com/plimsoll-k8s/plimsoll/internal/resources"
-)
+import "github.com/plimsoll-k8s/plimsoll/internal/resources"
 
 // Past is the history of the usage of a workload's pods, present and past.
 type Past struct {
@@ -30,10 +26,6 @@ type PastUsage struct {
 	// Mean is the mean of the means of the pods, in millicores or bytes. Request is the mean of their requests, 0 without any.
 	Mean    float64 `json:"mean,omitempty"`
 	Request float64 `json:"request,omitempty"`
-	// Cosine and Sine are the wave of a day, in millicores or bytes, and Days for how many days it is known.
-	Cosine float64 `json:"cosine,omitempty"`
-	Sine   float64 `json:"sine,omitempty"`
-	Days   float64 `json:"days,omitempty"`
 }
 
 // Export returns the histories of all workloads whose usage is known, in any order.
@@ -54,11 +46,7 @@ func (l *Learner) Export() []Past {
 		e := Past{Namespace: workload.Namespace, Kind: workload.Kind, Name: workload.Name}
 		for r, p := range pasts {
 			if p.pods > 0 {
-				u := PastUsage{Pods: p.pods, Seconds: p.seconds, Mean: p.mean, Request: p.base}
-				if d := &w.day[r]; d.weight > 0 {
-					u.Cosine, u.Sine, u.Days = 2*d.cosine/d.weight, 2*d.sine/d.weight, d.span/oneDay
-				}
-				*e.usage()[r] = u
+				*e.usage()[r] = PastUsage{Pods: p.pods, Seconds: p.seconds, Mean: p.mean, Request: p.base}
 				isKnown = true
 			}
 		}
@@ -84,10 +72,6 @@ func (l *Learner) Import(exported []Past, saved, now float64) *Model {
 			}
 			w.past[r] = past{pods: u.Pods * decay, seconds: u.Seconds, mean: u.Mean, base: u.Request}
 			w.request[r] = max(w.request[r], u.Request)
-			if u.Days > 0 && isAmount(math.Abs(u.Cosine)) && isAmount(math.Abs(u.Sine)) {
-				span := min(u.Days*oneDay, 4*dayHalfLife) * math.Exp2(-max(now-saved, 0)/dayHalfLife)
-				w.day[r] = day{cosine: u.Cosine * span / 2, sine: u.Sine * span / 2, weight: span, span: span}
-			}
 		}
 	}
 	for r := range l.resources {

@@ -8,8 +8,8 @@ import (
 
 // history is the usage of one pod, in millicores or bytes.
 type history struct {
-	// seconds is the decaying length of the history, mean the mean over it, and last the newest usage.
-	seconds, mean, last float64
+	// seconds is the decaying length of the history, and mean the mean over it.
+	seconds, mean float64
 	// recent is the mean over about an hour, recentSeconds the decaying length of that hour.
 	recent, recentSeconds float64
 	periods               periods
@@ -32,7 +32,6 @@ func (h *history) add(x, seconds float64, decay *decays) {
 	h.mean += (x - h.mean) * seconds / h.seconds
 	h.recentSeconds = h.recentSeconds*decay.recent + seconds
 	h.recent += (x - h.recent) * seconds / h.recentSeconds
-	h.last = x
 }
 
 // remaining returns for how many more seconds the pod is expected to run: as long as it has run, within bounds.
@@ -60,7 +59,6 @@ type workloadState struct {
 	now     [Resources]pool
 	// volatility is the variance over time of the pods in relation to the variance of their class.
 	volatility [Resources]ratio
-	day        [Resources]day
 	estimate   [Resources]workloadEstimate
 }
 
@@ -215,7 +213,6 @@ func (l *Learner) observeUse(state *PodState, p *PodReading, elapsed float64, de
 	for r := range state.own {
 		own := &state.own[r]
 		own.add(p.Used[r], elapsed, decay)
-		w.day[r].add(&l.now, own.last-own.mean, elapsed, l.readings)
 		class := &l.resources[r].classes[w.now[r].class]
 		square := class.square(class.unit(p.Amounts[r].Request), own.mean)
 		own.periods.add(p.Used[r], elapsed, func(level int, squared float64) {

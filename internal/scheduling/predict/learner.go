@@ -101,7 +101,6 @@ type Options struct {
 type Learner struct {
 	options   Options
 	last      float64 // second of the newest reading
-	now       daytime // of the newest reading
 	saved     float64 // second at which the imported history was saved
 	readings  uint64
 	pods      []*PodState
@@ -172,7 +171,6 @@ func (l *Learner) Observe(reading *Reading) *Model {
 	}
 	l.last = reading.Second
 	l.readings++
-	l.now = newDaytime(reading.Second, elapsed)
 	decay := math.Exp2(-elapsed / l.options.HalfLife)
 	l.observePods(reading, elapsed, decays{decay, math.Exp2(-elapsed / recentHalfLife)})
 	for r := range l.resources {

@@ -91,8 +91,6 @@ type Expected struct {
 	// Shared is the deviation of the estimated mean of the workload, which all its pods have in common; Own
 	// is the deviation of the pod from the mean of its workload.
 	Shared, Own float64
-	// Wave is how the use follows the day.
-	Wave Wave
 	// Limit is infinite if the pod has none.
 	Limit float64
 }
@@ -105,7 +103,7 @@ func (m *Model) Expect(p *Declared, r int) Expected {
 func (m *Model) expectedUsage(p *Declared, workload *[Resources]workloadEstimate, r int) Expected {
 	amount := p.Amounts[r].checked()
 	q := m.estimate(workload, r, amount.Request)
-	e := Expected{q.Mean, math.Sqrt(q.Time), math.Sqrt(q.Unknown), math.Sqrt(q.Pod), q.Wave, math.Inf(1)}
+	e := Expected{q.Mean, math.Sqrt(q.Time), math.Sqrt(q.Unknown), math.Sqrt(q.Pod), math.Inf(1)}
 	if amount.Limit > 0 {
 		e.Limit = max(amount.Limit, amount.Request)
 		e.Mean = min(e.Mean, e.Limit)
@@ -140,8 +138,6 @@ type Sum struct {
 	// Mean includes Shift, the correction by the measured load of the node. Variance is the variance over
 	// time plus the variance of the estimate.
 	Mean, Shift, Variance float64
-	// Wave is how the use of the pods follows the day: opposite peaks are balanced.
-	Wave Wave
 	// Limit is the sum of the limits, infinite if a pod has none.
 	Limit float64
 }
@@ -161,7 +157,6 @@ func (m *Model) Node(name string, pods []Declared) NodeUse {
 			e := m.expectedUsage(&pods[i], workload, r)
 			use.Sums[r].Mean += e.Mean
 			use.Sums[r].Limit += e.Limit
-			use.Sums[r].Wave.add(e.Wave)
 			own[r] += e.Own * e.Own
 			use.Sums[r].Variance += e.Deviation * e.Deviation
 			share[r] += Share(e.Shared)
@@ -209,14 +204,12 @@ func (u *NodeUse) Share(key resources.WorkloadKey, bit WorkloadBit) *[Resources]
 	return nil
 }
 
-// Peak returns the predicted peak of a resource of a node with one more pod, k deviations above the highest mean of the day.
+// Peak returns the predicted peak of a resource of a node with one more pod, k deviations above the predicted mean.
 // share is the share of the pod's workload on the node, nil if the workload has no pod there.
 func (m *Model) Peak(sum *Sum, share *[Resources]Share, pod *Expected, r int, k float64) float64 {
 	variance := sum.Variance + pod.Deviation*pod.Deviation + pod.Own*pod.Own + pod.Shared*pod.Shared
 	if share != nil {
 		variance += 2 * float64(share[r]) * pod.Shared
 	}
-	wave := sum.Wave
-	wave.add(pod.Wave)
-	return min(sum.Mean+pod.Mean+wave.amplitude()+k*math.Sqrt(variance), sum.Limit+pod.Limit)
+	return min(sum.Mean+pod.Mean+k*math.Sqrt(variance), sum.Limit+pod.Limit)
 }

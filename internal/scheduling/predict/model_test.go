@@ -62,11 +62,9 @@ func somePod(t *rapid.T, keys []resources.WorkloadKey) Declared {
 // peakOracle computes the predicted peak of pods by the sum over all pairs of them.
 func peakOracle(m *Model, name string, pods []Declared, r int, k float64) float64 {
 	mean, time, unknown, limit := 0.0, 0.0, 0.0, 0.0
-	var wave Wave
 	for i := range pods {
 		a := m.Expect(&pods[i], r)
 		mean, limit = mean+a.Mean, limit+a.Limit
-		wave.add(a.Wave)
 		for j := range pods {
 			b := m.Expect(&pods[j], r)
 			switch {
@@ -81,7 +79,7 @@ func peakOracle(m *Model, name string, pods []Declared, r int, k float64) float6
 	if shift, ok := m.nodes[name]; ok {
 		mean, unknown = mean+shift[r].Mean, unknown-shift[r].Known
 	}
-	return min(mean+wave.amplitude()+k*math.Sqrt(time+unknown), limit)
+	return min(mean+k*math.Sqrt(time+unknown), limit)
 }
 
 // TestPeak compares the peak of a node and a pending pod, which is computed from sums per workload, with the sum over

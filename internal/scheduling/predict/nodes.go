@@ -42,11 +42,10 @@ func (l *Learner) sums(node *NodeReading, found []*PodState, state *nodeState, r
 		pod := found[i]
 		e := estimateOf(&resource.known, &pod.workload.estimate[r], p.Amounts[r].Request)
 		class := &resource.classes[e.class]
-		wave := e.Wave.deviationAt(&l.now)
 		mean, variance := e.Mean, e.Pod
 		if own := &pod.own[r]; own.seconds > 0 {
 			o := class.observe(own, pod.workload.estimate[r].volatility)
-			change := o.gain * (own.recent - mean - wave)
+			change := o.gain * (own.recent - mean)
 			s.own.Mean += change
 			s.own.Known += o.known * e.square
 			mean += change
@@ -58,7 +57,7 @@ func (l *Learner) sums(node *NodeReading, found []*PodState, state *nodeState, r
 			e.Unknown -= explained
 		}
 		seen := p.Seen
-		s.mean += max(mean+wave, 0) * seen
+		s.mean += max(mean, 0) * seen
 		unknown := (variance + e.Unknown) * seen * seen
 		s.unknown += unknown
 		if pod.node == state {

@@ -91,19 +91,11 @@ func validate(w *predict.Past) error {
 
 func validateUsage(resource string, u *predict.PastUsage) error {
 	for _, f := range []struct {
-		field      string
-		value, low float64
-	}{
-		{"pods", u.Pods, 0},
-		{"seconds", u.Seconds, 0},
-		{"mean", u.Mean, 0},
-		{"request", u.Request, 0},
-		{"cosine", u.Cosine, -maxValue},
-		{"sine", u.Sine, -maxValue},
-		{"days", u.Days, 0},
-	} {
-		if !(f.value >= f.low && f.value <= maxValue) {
-			return fmt.Errorf("%s.%s: invalid value %v: must be in [%g, %g]", resource, f.field, f.value, f.low, float64(maxValue))
+		field string
+		value float64
+	}{{"pods", u.Pods}, {"seconds", u.Seconds}, {"mean", u.Mean}, {"request", u.Request}} {
+		if !(f.value >= 0 && f.value <= maxValue) {
+			return fmt.Errorf("%s.%s: invalid value %v: must be in [0, %g]", resource, f.field, f.value, float64(maxValue))
 		}
 	}
 	return nil
@@ -111,7 +103,7 @@ func validateUsage(resource string, u *predict.PastUsage) error {
 
 // round rounds the values to four digits, which makes the text shorter.
 func round(u *predict.PastUsage) {
-	for _, value := range []*float64{&u.Pods, &u.Seconds, &u.Mean, &u.Request, &u.Cosine, &u.Sine, &u.Days} {
+	for _, value := range []*float64{&u.Pods, &u.Seconds, &u.Mean, &u.Request} {
 		if math.IsNaN(*value) || math.IsInf(*value, 0) {
 			*u = predict.PastUsage{}
 			return

@@ -50,9 +50,6 @@ func TestRoundTrip(t *testing.T) {
 				Seconds: value.Draw(t, "seconds"),
 				Mean:    value.Draw(t, "mean"),
 				Request: value.Draw(t, "request"),
-				Cosine:  -value.Draw(t, "cosine"),
-				Sine:    value.Draw(t, "sine"),
-				Days:    value.Draw(t, "days"),
 			}
 		})
 		n := rapid.IntRange(0, 20).Draw(t, "workloads")
