@@ -43,7 +43,8 @@ type Result struct {
 	Confirm Span `json:"confirm"`
 	// PartsReached is the number of parts of Confirm in which the goals are reached.
 	PartsReached int `json:"partsReached"`
-	// Confirmation has the configuration in force, the recommended one and the levers alone, on the parts to confirm.
+	// Confirmation has the configuration in force, the recommended one, cheaper ones that miss the goals there, and the levers alone, on the
+	// parts to confirm.
 	Confirmation []Row `json:"confirmation"`
 	// Frontier has the configurations for which no cheaper one has neither more overload nor a longer wait, on the parts to fit.
 	Frontier  []Row `json:"frontier"`
@@ -158,9 +159,36 @@ func (s *search) row(c *candidate, parts []int) Row {
 	return row
 }
 
-// candidatesToConfirm returns the configuration in force, the winner, each lever of the winner alone, and the defaults of the Vertical Pod
-// Autoscaler with its slack, each configuration once and marked.
-func (s *search) candidatesToConfirm(best *candidate, mark string) (confirmed []*candidate) {
+// maxTries is how many of the cheapest candidates are tried on the parts to confirm until one meets the goals there: the cheapest one is
+// often at the edge of the goals by chance.
+const maxTries = 3
+
+// firstConfirmed returns the first of the cheapest candidates that meets the goals on the parts to confirm, and the cheaper ones, which
+// miss them; or best and all that were tried if none meets them.
+func (s *search) firstConfirmed(best *candidate, parts []int) (confirmed *candidate, failed []*candidate, err error) {
+	for next := best; len(failed) < maxTries; {
+		if next == nil || next == s.inForce { // none is left among those that were raced
+			if len(failed) == 0 || len(s.untried) == 0 {
+				break
+			}
+			_, err = s.racePairs()
+		} else if err = s.simulate([]*candidate{s.inForce, next}, parts...); err == nil {
+			if s.meets(next, parts, true) {
+				return next, failed, nil
+			}
+			failed = append(failed, next)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		next = s.cheapest(slices.DeleteFunc(s.complete(), func(c *candidate) bool { return slices.Contains(failed, c) }), s.order)
+	}
+	return best, failed, nil
+}
+
+// candidatesToConfirm returns the configuration in force, the winner, the candidates that failed before it, each lever of the winner alone,
+// and the defaults of the Vertical Pod Autoscaler with its slack, each configuration once and marked.
+func (s *search) candidatesToConfirm(best *candidate, mark string, failed []*candidate) (confirmed []*candidate) {
 	base := s.inForce
 	add := func(c *candidate, mark string) {
 		if !slices.ContainsFunc(confirmed, c.isSame) {
@@ -170,6 +198,9 @@ func (s *search) candidatesToConfirm(best *candidate, mark string) (confirmed []
 	}
 	add(base, "in force")
 	add(best, mark)
+	for _, c := range failed {
+		add(c, "not confirmed")
+	}
 	add(&candidate{profile: best.profile, requests: base.requests, slack: base.slack}, "profile alone")
 	add(&candidate{profile: base.profile, requests: best.requests, slack: base.slack}, "requests alone")
 	add(&candidate{profile: base.profile, requests: base.requests, slack: best.slack}, "slack alone")
@@ -192,7 +223,14 @@ func (s *search) confirm(r *Result, best *candidate, reached bool) error {
 	if !reached {
 		mark = "nearest"
 	}
-	confirmed := s.candidatesToConfirm(best, mark)
+	var failed []*candidate
+	if reached {
+		var err error
+		if best, failed, err = s.firstConfirmed(best, parts); err != nil {
+			return err
+		}
+	}
+	confirmed := s.candidatesToConfirm(best, mark, failed)
 	for i, part := range parts {
 		s.Report(fmt.Sprintf("part %d of %d to confirm: %s", i+1, len(parts), format.Of(len(confirmed), "configuration")))
 		if err := s.simulate(confirmed, part); err != nil {
@@ -219,6 +257,13 @@ func (s *search) confirm(r *Result, best *candidate, reached bool) error {
 		}
 	}
 	s.conclude(r, best, parts)
+	if r.Confirmed && len(failed) > 0 {
+		names := make([]string, len(failed))
+		for i, c := range failed {
+			names[i] = c.name()
+		}
+		r.Verdict.Sentence += " Cheaper on the first two thirds, but not confirmed: " + strings.Join(names, "; ") + "."
+	}
 	return nil
 }
 

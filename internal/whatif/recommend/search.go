@@ -102,11 +102,13 @@ type search struct {
 	settle     int64
 	running    int // number of pods that run at the start
 	// usage is generated for pods without recorded usage.
-	usage     recording.UsageSpec
-	order     []int
-	fitted    string // the parts to fit, a value of --recording
-	inForce   *candidate
-	raced     []*candidate
+	usage   recording.UsageSpec
+	order   []int
+	fitted  string // the parts to fit, a value of --recording
+	inForce *candidate
+	raced   []*candidate
+	// untried are the pairs of profile and requests that were simulated on the first part only, by cost.
+	untried   []*candidate
 	simulated int
 	// countsCPUs is set if nodes, which have no cost, cost as much as they have CPUs.
 	countsCPUs bool
@@ -255,14 +257,10 @@ func (s *search) profileCandidates(pairs []*candidate, profiles []engine.NamedCo
 func (s *search) goodPairs(pairs []*candidate) (good []*candidate, err error) {
 	first := s.order[:1]
 	slices.SortStableFunc(pairs, func(a, b *candidate) int { return cmp.Compare(a.parts[first[0]].cost, b.parts[first[0]].cost) })
-	pairs = slices.DeleteFunc(pairs, func(c *candidate) bool { return c.parts[first[0]].cost >= s.inForce.parts[first[0]].cost })
+	s.untried = slices.DeleteFunc(pairs, func(c *candidate) bool { return c.parts[first[0]].cost >= s.inForce.parts[first[0]].cost })
 	isBest := func(c *candidate) bool { return s.meets(c, s.order, true) }
-	for tried := 0; len(pairs) > 0 && len(good) < bestPairs && !slices.ContainsFunc(good, isBest); {
-		batch := pairs[:min(bestPairs, len(pairs))]
-		pairs = pairs[len(batch):]
-		tried += len(batch)
-		s.Report(fmt.Sprintf("%s on %d parts", format.Part(tried, tried+len(pairs), "pair"), s.fit))
-		running, err := s.race(batch, false)
+	for len(s.untried) > 0 && len(good) < bestPairs && !slices.ContainsFunc(good, isBest) {
+		running, err := s.racePairs()
 		if err != nil {
 			return nil, err
 		}
@@ -271,9 +269,18 @@ func (s *search) goodPairs(pairs []*candidate) (good []*candidate, err error) {
 				good = append(good, c)
 			}
 		}
-		s.raced = append(s.raced, running...)
 	}
 	return good[:min(len(good), bestPairs)], nil
+}
+
+// racePairs simulates the next bestPairs of the pairs that were not tried on the parts to fit, and returns those that were simulated on all.
+func (s *search) racePairs() ([]*candidate, error) {
+	batch := s.untried[:min(bestPairs, len(s.untried))]
+	s.untried = s.untried[len(batch):]
+	s.Report(fmt.Sprintf("%s on %d parts, %d are left", format.Of(len(batch), "pair"), s.fit, len(s.untried)))
+	running, err := s.race(batch, false)
+	s.raced = append(s.raced, running...)
+	return running, err
 }
 
 // race simulates candidates on the parts to fit, one after the other, and returns those that were simulated on all. It drops candidates
