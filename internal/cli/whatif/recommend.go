@@ -61,9 +61,10 @@ a node at most --wait.
 
 The recording must have usage; a snapshot gives a first look, with two days of usage that
 are generated around its one reading. Configurations are fitted on the first two thirds,
-and the best one is confirmed on the last third, which the search has not seen. All kinds
-of requests are tried first, then the best with each profile; where pods wait, rates of
-slack are bisected and a minimum is tried. A paired test drops those that are worse.
+and the best one is confirmed on the last third, which the search has not seen; if it
+misses a goal there, the next cheapest are tried, three in all. All kinds of requests are
+tried first, then the best with each profile; where pods wait, rates of slack are bisected
+and a minimum is tried. A paired test drops those that are worse.
 
 Requests are kept, or are a quantile or the maximum of what the pods of a workload used,
 or what the defaults of the Vertical Pod Autoscaler or of KRR give. Limits stay, but are

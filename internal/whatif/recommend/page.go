@@ -48,9 +48,14 @@ func (r *Result) Sections(short bool) []*report.Section {
 	if r.WaitPercent > 0 {
 		wait = fmt.Sprintf("wait p%g", r.WaitPercent)
 	}
-	confirmation, frontier := &report.Section{Title: "On the last third"}, &report.Section{Title: "Frontier, first two thirds", Text: []string{
-		"A point is a configuration that no cheaper one equals in both overload and wait; the one in force is shown too. Lower left is better.",
-	}}
+	confirmation, frontier := &report.Section{
+		Title: "On the last third",
+	}, &report.Section{
+		Title: "Frontier, first two thirds",
+		Text: []string{
+			"A point is a configuration that no cheaper one equals in both overload and wait; the one in force is shown too. Lower left is better.",
+		},
+	}
 	var names []string // in the order of their letters
 	letter := func(name string) string { return string(rune('A' + slices.Index(names, name))) }
 	var overload, waits []report.CostPoint

@@ -43,8 +43,8 @@ type Result struct {
 	Confirm Span `json:"confirm"`
 	// PartsReached is the number of parts of Confirm in which the goals are reached.
 	PartsReached int `json:"partsReached"`
-	// Confirmation has the configuration in force, the recommended one, cheaper ones that miss the goals there, and the levers alone, on the
-	// parts to confirm.
+	// Confirmation has the configuration in force, the recommended one, cheaper ones that miss the goals there, and the levers alone,
+	// on the parts to confirm.
 	Confirmation []Row `json:"confirmation"`
 	// Frontier has the configurations for which no cheaper one has neither more overload nor a longer wait, on the parts to fit.
 	Frontier  []Row `json:"frontier"`
@@ -164,9 +164,9 @@ func (s *search) row(c *candidate, parts []int) Row {
 const maxTries = 3
 
 // firstConfirmed returns the first of the cheapest candidates that meets the goals on the parts to confirm, and the cheaper ones, which
-// miss them; or best and all that were tried if none meets them.
-func (s *search) firstConfirmed(best *candidate, parts []int) (confirmed *candidate, failed []*candidate, err error) {
-	for next := best; len(failed) < maxTries; {
+// miss them; or best and all that were tried if none meets them. Nothing is tried if best does not reach the goals on the parts to fit.
+func (s *search) firstConfirmed(best *candidate, reached bool, parts []int) (confirmed *candidate, failed []*candidate, err error) {
+	for next := best; reached && len(failed) < maxTries; {
 		if next == nil || next == s.inForce { // none is left among those that were raced
 			if len(failed) == 0 || len(s.untried) == 0 {
 				break
@@ -223,12 +223,9 @@ func (s *search) confirm(r *Result, best *candidate, reached bool) error {
 	if !reached {
 		mark = "nearest"
 	}
-	var failed []*candidate
-	if reached {
-		var err error
-		if best, failed, err = s.firstConfirmed(best, parts); err != nil {
-			return err
-		}
+	best, failed, err := s.firstConfirmed(best, reached, parts)
+	if err != nil {
+		return err
 	}
 	confirmed := s.candidatesToConfirm(best, mark, failed)
 	for i, part := range parts {
@@ -258,13 +255,18 @@ func (s *search) confirm(r *Result, best *candidate, reached bool) error {
 	}
 	s.conclude(r, best, parts)
 	if r.Confirmed && len(failed) > 0 {
-		names := make([]string, len(failed))
-		for i, c := range failed {
-			names[i] = c.name()
-		}
-		r.Verdict.Sentence += " Cheaper on the first two thirds, but not confirmed: " + strings.Join(names, "; ") + "."
+		r.Verdict.Sentence += " Cheaper on the first two thirds, but not confirmed: " + namesOf(failed) + "."
 	}
 	return nil
+}
+
+// namesOf returns the descriptions of candidates.
+func namesOf(candidates []*candidate) string {
+	names := make([]string, len(candidates))
+	for i, c := range candidates {
+		names[i] = c.name()
+	}
+	return strings.Join(names, "; ")
 }
 
 // conclude sets the verdict, what to apply, and the assumptions.

@@ -273,7 +273,7 @@ func (s *search) goodPairs(pairs []*candidate) (good []*candidate, err error) {
 	return good[:min(len(good), bestPairs)], nil
 }
 
-// racePairs simulates the next bestPairs of the pairs that were not tried on the parts to fit, and returns those that were simulated on all.
+// racePairs simulates the next bestPairs of the untried pairs on the parts to fit, and returns those that were simulated on all.
 func (s *search) racePairs() ([]*candidate, error) {
 	batch := s.untried[:min(bestPairs, len(s.untried))]
 	s.untried = s.untried[len(batch):]

@@ -100,17 +100,7 @@ func (j *joiner) add(r *Recording, offset int64) {
 	for i := range r.Pods {
 		j.addPod(r.Pods[i], offset, offset+r.About.Seconds())
 	}
-	// What is not in the recording was seen last at the end of those before.
-	for i := range j.Nodes {
-		if n := &j.Nodes[i]; n.Gone == Never && !j.seenNodes[i] {
-			n.Gone = last
-		}
-	}
-	for i := range j.Pods {
-		if p := &j.Pods[i]; p.Ended == Never && !j.seenPods[i] {
-			p.Ended = last
-		}
-	}
+	j.endMissing(last)
 	for _, kill := range r.About.Kills {
 		kill.Second += offset
 		if len(j.About.Kills) < MaxKills && !slices.Contains(j.About.Kills, kill) {
@@ -127,6 +117,20 @@ func (j *joiner) add(r *Recording, offset int64) {
 		j.About.To = r.About.To
 	}
 	j.Objects = r.Objects // the newest
+}
+
+// endMissing ends what the newest recording lacks: it was seen last at the end of those before.
+func (j *joiner) endMissing(last int64) {
+	for i := range j.Nodes {
+		if n := &j.Nodes[i]; n.Gone == Never && !j.seenNodes[i] {
+			n.Gone = last
+		}
+	}
+	for i := range j.Pods {
+		if p := &j.Pods[i]; p.Ended == Never && !j.seenPods[i] {
+			p.Ended = last
+		}
+	}
 }
 
 // later returns a time an offset later, Never for Never.

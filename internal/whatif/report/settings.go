@@ -28,7 +28,8 @@ func settings(r *result.Result) []setting {
 	}
 	if s.Saturation > 0 {
 		list = append(list, setting{
-			"CPU saturation", "more than " + format.Format(100*s.Saturation, 3) + format.ThinSpace + "% of the allocatable CPU used or demanded",
+			"CPU saturation",
+			"more than " + format.Format(100*s.Saturation, 3) + format.ThinSpace + "% of the allocatable CPU used or demanded",
 		})
 	}
 	if s.Autoscaler != nil {

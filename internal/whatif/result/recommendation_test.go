@@ -121,11 +121,16 @@ func TestRecommendation(t *testing.T) {
 func TestModelError(t *testing.T) {
 	for errs, want := range map[float64]Answer{440: Better, 460: CannotTell} {
 		r := comparisonOf(5, figures{"overloadMinutes": {100, 10, 1}})
-		r.Backtest = &Backtest{Figures: []BacktestFigure{{Name: "overloadMinutes", Unit: nodeMinutes, Measured: 1000, Simulated: 1000 - errs}}}
+		r.Backtest = &Backtest{
+			Figures: []BacktestFigure{{Name: "overloadMinutes", Unit: nodeMinutes, Measured: 1000, Simulated: 1000 - errs}},
+		}
 		s, v := concluded(r), r.Scenarios[0].Profiles[1].Verdict
 		const reason = "The error of the model, 184 node minutes, is larger than the difference, 180."
 		if isUnclear := want == CannotTell; v.Answer != want || (v.Reason == reason) != isUnclear ||
-			strings.HasPrefix(v.Sentence, "Cannot tell. "+reason) != isUnclear || strings.HasPrefix(s.Headline, "Keep default: ") != isUnclear {
+			strings.HasPrefix(
+				v.Sentence,
+				"Cannot tell. "+reason,
+			) != isUnclear || strings.HasPrefix(s.Headline, "Keep default: ") != isUnclear {
 			t.Errorf("error %v: %s, %+v", errs, s.Headline, v)
 		}
 	}

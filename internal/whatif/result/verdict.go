@@ -154,18 +154,7 @@ func verdictOn(r *Result, base, other *Profile) Verdict {
 			v.Reason = "There is only one pair of runs: a difference may be chance. " + r.moreRuns() + " for confidence intervals."
 		}
 	}
-	switch {
-	case answers[Better] && answers[Worse]:
-		v.Answer = Different
-	case answers[Worse]:
-		v.Answer = Worse
-	case answers[Better]:
-		v.Answer = Better
-	case answers[CannotTell]:
-		v.Answer = CannotTell
-	default:
-		v.Answer = Equal
-	}
+	v.Answer = answerOfAll(answers)
 	v.Sentence = cmp.Or(other.Effect, v.Sentence)
 	v.addHarm(r, base, other)
 	d := other.Figures[overload.figure.Name].Difference
@@ -177,6 +166,21 @@ func verdictOn(r *Result, base, other *Profile) Verdict {
 		v.Sentence = "Cannot tell. " + v.Reason + " " + v.Sentence
 	}
 	return v
+}
+
+// answerOfAll returns the answer to the answers on all topics.
+func answerOfAll(answers map[Answer]bool) Answer {
+	switch {
+	case answers[Better] && answers[Worse]:
+		return Different
+	case answers[Worse]:
+		return Worse
+	case answers[Better]:
+		return Better
+	case answers[CannotTell]:
+		return CannotTell
+	}
+	return Equal
 }
 
 // addHarm makes the verdict Worse if a harm figure is clearly worse.

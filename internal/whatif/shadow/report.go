@@ -275,10 +275,16 @@ func (r *Report) Basis() string {
 func (r *Report) Document() report.Document {
 	const minute = "2006-01-02 15:04"
 	d := report.Document{
-		Result: r.Result, Title: "What other profiles would have done to this cluster",
-		About: fmt.Sprintf("%s From %s to %s (UTC). ± is the %.0f %% confidence interval, paired over windows. Pods that ran at the start of a "+
-			"window keep their node in all runs. Nothing in the cluster is changed.", r.Basis(), r.From.Format(minute), r.To.Format(minute),
-			100*result.Level),
+		Result: r.Result,
+		Title:  "What other profiles would have done to this cluster",
+		About: fmt.Sprintf(
+			"%s From %s to %s (UTC). ± is the %.0f %% confidence interval, paired over windows. Pods that ran at the start of a "+
+				"window keep their node in all runs. Nothing in the cluster is changed.",
+			r.Basis(),
+			r.From.Format(minute),
+			r.To.Format(minute),
+			100*result.Level,
+		),
 	}
 	if len(r.Scenarios) == 0 {
 		for i := range r.Verdicts {
@@ -292,7 +298,10 @@ func (r *Report) Document() report.Document {
 		d.Sections[0].Title = "Cost against overload and wait"
 	}
 	nodes := r.overloadSection("Overloaded nodes, minutes", func(o *result.Overloaded) []result.OverloadTime { return o.Nodes })
-	workloads := r.overloadSection("Affected workloads, pod minutes", func(o *result.Overloaded) []result.OverloadTime { return o.Workloads })
+	workloads := r.overloadSection(
+		"Affected workloads, pod minutes",
+		func(o *result.Overloaded) []result.OverloadTime { return o.Workloads },
+	)
 	for _, section := range []*report.Section{nodes, workloads} {
 		if len(section.Rows) > 0 {
 			d.Sections = append(d.Sections, section)
