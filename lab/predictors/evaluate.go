@@ -42,7 +42,7 @@ func (o *outcome) scaledBy(factor float64) (r result) {
 // scaledTo returns the result of predictions that are scaled to a mean ratio.
 func (o *outcome) scaledTo(ratio float64) result { return o.scaledBy(ratio / o.scaledBy(1).ratio) }
 
-// ours are the model of this project: the mean and the wave of the day and k deviations, as the profile predicted uses it.
+// ours are the model of this project: the mean of each hour and k deviations, as the profile predicted uses it.
 const ours = "Plimsoll, mean of each hour and %g deviations"
 
 var deviations = []float64{config.DefaultDeviations, 3}
