@@ -30,6 +30,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/generate"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
@@ -84,7 +85,7 @@ func azure(folder string, share float64) (*recording.Recording, error) {
 		From: epoch.Add(time.Duration(start) * time.Second), To: epoch.Add(time.Duration(last+step) * time.Second),
 		Sources: []string{"Azure public trace V1 (CC-BY 4.0), as processed in huaweicloud/trace_generation_rnn"},
 	}}
-	r.Nodes = append(r.Nodes, recording.NewNode(node, resources.Amounts{CPU: 16_000, Memory: 112 << 30}))
+	r.Nodes = append(r.Nodes, generate.NewNode(node, resources.Amounts{CPU: 16_000, Memory: 112 << 30}))
 	for i := range machines {
 		m := &machines[i]
 		if m.end <= start {

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/generate"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
@@ -39,7 +40,7 @@ func services(folder string, turnover float64) (*recording.Recording, error) {
 		From: epoch, To: epoch.Add(servicesDays * day * time.Second),
 		Sources: []string{fmt.Sprintf("Alibaba's cluster-trace-gpu-v2025, instances on CPU nodes, 1/%d of their requests", scale)},
 	}}
-	r.Nodes = append(r.Nodes, recording.NewNode(node, resources.Amounts{CPU: 32_000, Memory: 160 << 30}))
+	r.Nodes = append(r.Nodes, generate.NewNode(node, resources.Amounts{CPU: 32_000, Memory: 160 << 30}))
 	column, created, running := map[string]int{}, map[string]float64{}, map[string]float64{}
 	for i, name := range rows[0] {
 		column[name] = i

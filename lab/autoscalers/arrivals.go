@@ -9,6 +9,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/generate"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
@@ -30,28 +31,28 @@ const usage = "cpu=beta:mean=0.8,max=3,cv=0.6,workload=0.6,between=0.1,hold=3;me
 // pods adds pods to a list.
 type pods struct {
 	random *rand.Rand
-	list   []recording.InputPod
+	list   []generate.NewPod
 }
 
 // workload is a workload with the requests of its pods.
 type workload struct {
-	*recording.Owner
+	*generate.Owner
 	requests resources.Amounts
 }
 
 func (p *pods) workload(name string, isJob bool) workload {
-	cpu := min(max(recording.Lognormal(p.random, 0.6), 0.25), 4)
-	memory := min(3*cpu*recording.Lognormal(p.random, 0.3), nodeGiB/2)
-	return workload{&recording.Owner{Name: name, IsJob: isJob}, resources.Amounts{
+	cpu := min(max(generate.Lognormal(p.random, 0.6), 0.25), 4)
+	memory := min(3*cpu*generate.Lognormal(p.random, 0.3), nodeGiB/2)
+	return workload{&generate.Owner{Name: name, IsJob: isJob}, resources.Amounts{
 		CPU: int64(cpu*20) * 50, Memory: int64(memory*1024) << 20,
 	}}
 }
 
 // add adds a pod that is created at a second of the run and runs for some time.
 func (p *pods) add(w workload, arrival, duration int64) {
-	pod := recording.NewPod(fmt.Sprintf("%s-%d", w.Name, len(p.list)), w.requests, arrival, max(duration, 1))
-	pod.Owner = w.Owner
-	p.list = append(p.list, pod)
+	p.list = append(p.list, generate.NewPod{
+		Name: fmt.Sprintf("%s-%d", w.Name, len(p.list)), Requests: w.requests, Owner: w.Owner, Arrival: arrival, Duration: max(duration, 1),
+	})
 }
 
 // kind is a kind of arrivals.
@@ -111,15 +112,11 @@ func addServices(p *pods) {
 	}
 }
 
-// input returns the pods of the past and of the run, without nodes, and their usage. The run begins at second past.
-func input(arrivals string, seed uint64) (recording.Input, *recording.UsageModel, error) {
-	spec, err := recording.ParseUsage(usage)
+// input returns the pods of the past and of the run, without nodes. The run begins at second past.
+func input(arrivals string, seed uint64) (recording.Input, error) {
+	spec, err := generate.ParseUsage(usage)
 	if err != nil {
-		return recording.Input{}, nil, err
-	}
-	model, err := recording.NewUsage(spec, seed)
-	if err != nil {
-		return recording.Input{}, nil, err
+		return recording.Input{}, err
 	}
 	p := &pods{random: rand.New(rand.NewPCG(seed, 0x4b61727065))}
 	for _, kind := range kinds {
@@ -127,7 +124,7 @@ func input(arrivals string, seed uint64) (recording.Input, *recording.UsageModel
 			kind.add(p)
 		}
 	}
-	known := map[*recording.Owner]bool{}
+	known := map[*generate.Owner]bool{}
 	earlier := &pods{}
 	for i := range p.list {
 		pod := &p.list[i]
@@ -135,18 +132,25 @@ func input(arrivals string, seed uint64) (recording.Input, *recording.UsageModel
 			known[pod.Owner] = true
 			for range pastPods {
 				earlier.add(workload{pod.Owner, pod.Requests}, 0, past-1800)
-				earlier.list[len(earlier.list)-1].Object.Name += "-past"
+				earlier.list[len(earlier.list)-1].Name += "-past"
 			}
 		}
 	}
-	in := recording.Input{Name: arrivals, Pods: append(earlier.list, p.list...), HasLimits: true, End: past + seconds}
-	slices.SortStableFunc(in.Pods, func(a, b recording.InputPod) int { return cmp.Compare(a.Arrival, b.Arrival) })
-	in.Complete(recording.Limits{Unlimited: 1}, seed)
-	return in, model, nil
+	c := generate.NewCluster{
+		Pods: append(earlier.list, p.list...), Limits: generate.Limits{Unlimited: 1}, Seed: seed, Tail: past + seconds,
+	}
+	slices.SortStableFunc(c.Pods, func(a, b generate.NewPod) int { return cmp.Compare(a.Arrival, b.Arrival) })
+	part, err := c.Recording().Part(0, 0)
+	if err != nil {
+		return recording.Input{}, err
+	}
+	in := part.Input(recording.Source{})
+	in.Name, in.End = arrivals, past+seconds
+	return in, generate.AddUsage(&in, spec, seed)
 }
 
 // history returns what a scheduler has learned in the past of an input.
-func history(in *recording.Input, model *recording.UsageModel) []predict.Past {
+func history(in *recording.Input) []predict.Past {
 	type sums struct{ cpu, memory, readings float64 }
 	used, pods := map[resources.Workload]*sums{}, map[resources.Workload]*recording.InputPod{}
 	var order []resources.Workload
@@ -160,11 +164,10 @@ func history(in *recording.Input, model *recording.UsageModel) []predict.Past {
 			used[w], pods[w] = &sums{}, p
 			order = append(order, w)
 		}
-		cursor := model.Cursor(uint64(i), p.Group)
 		for minute := range int64(past / 60) {
-			cpu, memory := model.Next(&cursor, minute)
+			cpu, memory := p.Usage.At(0, minute*60)
 			s := used[w]
-			s.cpu, s.memory, s.readings = s.cpu+cpu*p.BaseCPU, s.memory+memory*p.BaseMemory, s.readings+1
+			s.cpu, s.memory, s.readings = s.cpu+cpu, s.memory+memory, s.readings+1
 		}
 	}
 	var learned []predict.Past

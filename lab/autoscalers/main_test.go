@@ -6,24 +6,23 @@ import (
 	"testing"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
 // TestInput verifies that each kind of arrivals has pods that fit a node and arrive during the run, that three pods of each workload run
 // before it, and that the history of a workload is what these used.
 func TestInput(t *testing.T) {
 	for _, kind := range kinds {
-		in, model, err := input(kind.name, 1)
+		in, err := input(kind.name, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		node := resources.Amounts{CPU: nodeCores * 1000, Memory: nodeGiB << 30}
-		earlier, later := map[*recording.Owner]int{}, 0
+		earlier, later := map[resources.Workload]int{}, 0
 		for i := range in.Pods {
 			p := &in.Pods[i]
 			switch {
 			case p.Arrival < past:
-				earlier[p.Owner]++
+				earlier[resources.WorkloadOf(p.Object)]++
 			case p.Arrival >= past+seconds || p.Duration <= 0 || p.Requests.CPU > node.CPU || p.Requests.Memory > node.Memory:
 				t.Errorf(
 					"%s: pod %s: arrival %d, duration %d, requests %+v",
@@ -45,7 +44,7 @@ func TestInput(t *testing.T) {
 		if later < 100 {
 			t.Errorf("%s: %d pods in the run, want at least 100", kind.name, later)
 		}
-		learned := history(&in, model)
+		learned := history(&in)
 		if len(learned) != len(earlier) {
 			t.Errorf("%s: the history has %d workloads, want %d", kind.name, len(learned), len(earlier))
 		}

@@ -13,7 +13,7 @@ import (
 // runModel runs a profile beside the model of an autoscaler, which removes nodes below half of their requests after 30 s, as Karpenter does
 // with consolidateAfter: 15s and its own 15 s of validation.
 func runModel(ctx context.Context, k key) (figures, error) {
-	in, usage, err := input(k.Arrivals, k.Seed)
+	in, err := input(k.Arrivals, k.Seed)
 	if err != nil {
 		return figures{}, err
 	}
@@ -30,7 +30,7 @@ func runModel(ctx context.Context, k key) (figures, error) {
 		return figures{}, err
 	}
 	r, err := replay.Run(ctx, in, replay.Options{
-		Config: config, Usage: usage, Metrics: result.Metrics{IntervalSeconds: 60, WindowSeconds: 60}, Settle: past,
+		Config: config, Metrics: result.Metrics{IntervalSeconds: 60, WindowSeconds: 60}, Settle: past,
 		Autoscaler: &scaling.Config{Spec: spec},
 	})
 	if err != nil {

@@ -27,6 +27,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/subprocess"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/prediction"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
@@ -48,7 +49,7 @@ const (
 
 // run runs a profile beside Karpenter, which consolidates underutilized nodes.
 func (p *programs) run(ctx context.Context, k key) (_ figures, err error) {
-	in, model, err := input(k.Arrivals, k.Seed)
+	in, err := input(k.Arrivals, k.Seed)
 	if err != nil {
 		return figures{}, err
 	}
@@ -59,7 +60,7 @@ func (p *programs) run(ctx context.Context, k key) (_ figures, err error) {
 		return figures{}, err
 	}
 	defer plane.Stop()
-	c, err := newCluster(ctx, plane, &in, model)
+	c, err := newCluster(ctx, plane, &in)
 	if err != nil {
 		return figures{}, err
 	}
@@ -182,7 +183,6 @@ type cluster struct {
 	plane  *controlplane.ControlPlane
 	core   kubernetes.Interface
 	client client.Client
-	model  *recording.UsageModel
 	in     *recording.Input
 	begin  time.Time
 
@@ -200,19 +200,18 @@ type running struct {
 	number  int // in the input
 	created time.Time
 	// end is when the pod is deleted, zero before it has a node.
-	end    time.Time
-	cursor recording.UsageCursor
+	end time.Time
 }
 
 // newCluster creates what the pods of the input need, and serves their usage.
-func newCluster(ctx context.Context, plane *controlplane.ControlPlane, in *recording.Input, model *recording.UsageModel) (*cluster, error) {
+func newCluster(ctx context.Context, plane *controlplane.ControlPlane, in *recording.Input) (*cluster, error) {
 	access, err := plane.Config("admin", "system:masters")
 	if err != nil {
 		return nil, err
 	}
 	access.QPS, access.Burst = 1000, 2000
 	log.SetLogger(logr.Discard())
-	c := &cluster{plane: plane, in: in, model: model, pods: map[string]*running{}, waits: result.Waits{}}
+	c := &cluster{plane: plane, in: in, pods: map[string]*running{}, waits: result.Waits{}}
 	if c.core, err = kubernetes.NewForConfig(access); err != nil {
 		return nil, err
 	}
@@ -229,7 +228,7 @@ func newCluster(ctx context.Context, plane *controlplane.ControlPlane, in *recor
 	if err := controlplane.ServeMetrics(ctx, c.core, locked(&c.load), locked(&c.used)); err != nil {
 		return nil, err
 	}
-	data, _, err := prediction.EncodeHistory(history(in, model), kube.MaxSaved)
+	data, _, err := prediction.EncodeHistory(history(in), kube.MaxSaved)
 	if err != nil {
 		return nil, err
 	}
@@ -246,8 +245,8 @@ func newCluster(ctx context.Context, plane *controlplane.ControlPlane, in *recor
 func (c *cluster) createServices(ctx context.Context) error {
 	created := map[string]bool{}
 	for i := range c.in.Pods {
-		w := c.in.Pods[i].Owner
-		if w.IsJob || created[w.Name] {
+		w := resources.WorkloadOf(c.in.Pods[i].Object)
+		if w.Kind == "Job" || created[w.Name] {
 			continue
 		}
 		created[w.Name] = true
@@ -270,7 +269,7 @@ func (c *cluster) create(ctx context.Context, number int, name string) error {
 	for i := range pod.Spec.Containers {
 		pod.Spec.Containers[i].Image = "example.com/none"
 	}
-	c.pods[name] = &running{number: number, created: time.Now(), cursor: c.model.Cursor(uint64(number), c.in.Pods[number].Group)}
+	c.pods[name] = &running{number: number, created: time.Now()}
 	_, err := c.core.CoreV1().Pods(metav1.NamespaceDefault).Create(ctx, pod, metav1.CreateOptions{})
 	return err
 }
@@ -384,9 +383,9 @@ func (c *cluster) observePods(ctx context.Context, pods []v1.Pod, load map[strin
 			}
 			continue
 		}
-		cpu, memory := c.model.Next(&state.cursor, (past+int64(now.Sub(c.begin).Seconds()))/60)
+		cpu, memory := p.Usage.At(0, past+int64(now.Sub(c.begin).Seconds()))
 		u := controlplane.Usage{
-			Namespace: pod.Namespace, Name: pod.Name, CPU: int64(math.Round(cpu * p.BaseCPU)), Memory: int64(memory * p.BaseMemory),
+			Namespace: pod.Namespace, Name: pod.Name, CPU: int64(math.Round(cpu)), Memory: int64(memory),
 		}
 		used = append(used, u)
 		if node := load[pod.Spec.NodeName]; node != nil {

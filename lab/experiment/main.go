@@ -53,7 +53,7 @@ func serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 	var future baselines.Future
 	if job.Profile.Name == scenarios.Oracle {
-		recorded, err := job.Source.Input(job.Seed, job.Limits)
+		recorded, err := job.Source.Input(job.Seed)
 		if err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/generate"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
 	"github.com/plimsoll-k8s/plimsoll/lab/experiment/baselines"
@@ -62,11 +63,10 @@ func TestGenerated(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			job := compare.Job{
-				Source: recording.Source{Generate: test.generate}, Limits: recording.Limits{CPU: 2, Memory: 2}, Tail: tailSeconds, Seed: 1,
+				Source: generate.Source{
+					Source: recording.Source{Tail: tailSeconds}, Generate: test.generate, Usage: test.use,
+				}, Seed: 1,
 				Metrics: replay.DefaultMetrics,
-			}
-			if job.Usage, err = recording.ParseUsage(test.use); err != nil {
-				t.Fatal(err)
 			}
 			var overload [2]float64
 			for i := range overload {
@@ -192,9 +192,9 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	profiles := r.Scenarios[0].Profiles
+	profiles := r.Scenario.Profiles
 	before, bound := profiles[0].Figures["overloadMinutes"].Mean, profiles[1].Figures["overloadMinutes"].Mean
-	if len(profiles) != 2 || r.Source.Pods != cluster.Pods || r.Scenarios[0].Usage != "recorded" || bound >= before/2 {
+	if len(profiles) != 2 || r.Source.Pods != cluster.Pods || r.Scenario.Usage != "recorded" || bound >= before/2 {
 		t.Errorf("%s: overload of %v and %v", line("planetlab-stay-be30", r), before, bound)
 	}
 	want := "google-stay-be0: -usage " + files + ": found no files of google: the public files are " + usage.Sources

@@ -12,8 +12,8 @@ import (
 func line(name string, r *result.Result) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (%d pods; overload minutes / memory overruns / unschedulable)", name, r.Source.Pods)
-	for i := range r.Scenarios[0].Profiles {
-		p := &r.Scenarios[0].Profiles[i]
+	for i := range r.Scenario.Profiles {
+		p := &r.Scenario.Profiles[i]
 		fmt.Fprintf(&b, "\n  %-20s %8.1f / %8.1f / %5.1f", p.Name, p.Figures["overloadMinutes"].Mean, p.Figures["memoryOverruns"].Mean,
 			p.Figures["unschedulable"].Mean)
 	}
@@ -32,7 +32,7 @@ func printSums(chosen []scenarios.Scenario, results map[string]*result.Result) {
 			}
 			count++
 			order = r.Profiles
-			for _, p := range r.Scenarios[0].Profiles {
+			for _, p := range r.Scenario.Profiles {
 				sums[p.Name] += p.Figures["overloadMinutes"].Mean
 			}
 		}

@@ -17,7 +17,6 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/lab/experiment/scenarios"
@@ -135,20 +134,17 @@ func runScenario(
 		}
 		scenario.Profiles = append(scenario.Profiles, p)
 	}
-	r.Scenarios = []result.Scenario{scenario}
-	r.Scenarios[0].Compare()
+	scenario.Compare()
+	r.Scenario = scenario
 	return r, nil
 }
 
 // seedJobs returns a job for each seed, without a profile. The recordings are in a folder.
 func seedJobs(o options, s *scenarios.Scenario, recordings *series, folder string) ([]compare.Job, error) {
-	use, err := recording.ParseUsage("constant") // Limits and usage are recorded.
-	if err != nil {
-		return nil, err
-	}
 	jobs := make([]compare.Job, o.seeds)
 	for i := range jobs {
-		jobs[i] = compare.Job{Tail: tailSeconds, Usage: use, Metrics: replay.DefaultMetrics, Seed: uint64(o.seed + i)}
+		jobs[i] = compare.Job{Metrics: replay.DefaultMetrics, Seed: uint64(o.seed + i)}
+		var err error
 		if jobs[i].Source.Recording, err = recordings.draw(s, jobs[i].Seed, folder); err != nil {
 			return nil, err
 		}
@@ -158,14 +154,14 @@ func seedJobs(o options, s *scenarios.Scenario, recordings *series, folder strin
 
 // describe adds the source and the settings to a result.
 func describe(r *result.Result, s *scenarios.Scenario, j *compare.Job) error {
-	in, err := j.Source.Input(j.Seed, j.Limits)
+	in, err := j.Source.Input(j.Seed)
 	if err != nil {
 		return err
 	}
 	r.Source = result.Source{Name: s.Name, Nodes: len(in.Nodes), Pods: len(in.Pods)}
 	r.Assumed = in.Assumptions
 	r.Settings = result.Settings{
-		StepSeconds: replay.Step, TailSeconds: j.Tail, Level: result.Level, Metrics: j.Metrics,
+		StepSeconds: replay.Step, TailSeconds: tailSeconds, Level: result.Level, Metrics: j.Metrics,
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/generate"
 	"github.com/plimsoll-k8s/plimsoll/lab/openb/trace"
 )
 
@@ -30,7 +30,7 @@ func run() error {
 	if flag.NArg() != 3 {
 		return errors.New("usage: openb [flags] NODES.csv PODS.csv OUT.plrec")
 	}
-	o.Limits = recording.Limits{CPU: *ratio, Memory: *ratio}
+	o.Limits = generate.Limits{CPU: *ratio, Memory: *ratio}
 	if err := o.Limits.Validate(); err != nil {
 		return fmt.Errorf("-limit-ratio: %w", err)
 	}

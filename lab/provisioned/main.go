@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/generate"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/lab/experiment/usage"
 )
@@ -63,7 +64,7 @@ func run(args []string) error {
 		r.Pods = append(r.Pods, p)
 	}
 	for i := range int(math.Ceil(1.05 * float64(len(free)))) {
-		r.Nodes = append(r.Nodes, recording.NewNode(name(i), node))
+		r.Nodes = append(r.Nodes, generate.NewNode(name(i), node))
 	}
 	fmt.Printf("%d machines with %d cores and %d GiB on %d nodes\n", len(r.Pods), sum.CPU/1000, sum.Memory>>30, len(r.Nodes))
 	file, err := os.Create(args[1])

@@ -21,6 +21,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/generate"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recommend"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
@@ -38,7 +39,9 @@ var families = [][3]string{
 }
 
 // week is the cluster of the measurement of time: 4,000 pods at once, 40,000 in all.
-var week = recording.Source{Generate: "nodes=200,shapes=16x64,pods=4000,fill=0.7,churn=604800,life=67200"}
+var week = generate.Source{
+	Generate: "nodes=200,shapes=16x64,pods=4000,fill=0.7,churn=604800,life=67200", Usage: "diurnal:mean=0.35",
+}
 
 func main() {
 	if err := runArgument(os.Args[1:]); err != nil {
@@ -52,7 +55,7 @@ func runArgument(args []string) error {
 	seeds := 4
 	if len(args) > 0 {
 		if filepath.Ext(args[0]) == ".plrec" {
-			return recording.RecordSimulated(args[0], week, "diurnal:mean=0.35", 1)
+			return generate.Record(args[0], week, 1)
 		}
 		seeds, _ = strconv.Atoi(args[0])
 	}
@@ -116,14 +119,14 @@ func (o *outcome) isWithin(base *outcome) bool {
 		o.wait <= max(base.wait, recommend.DefaultWait)
 }
 
-func try(ctx context.Context, generate, use string, seed uint64) (t trial, err error) {
+func try(ctx context.Context, cluster, use string, seed uint64) (t trial, err error) {
 	folder, err := os.MkdirTemp("", "recommendations-")
 	if err != nil {
 		return t, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	file := filepath.Join(folder, "generated.plrec")
-	if err := recording.RecordSimulated(file, recording.Source{Generate: generate}, use, seed); err != nil {
+	if err := generate.Record(file, generate.Source{Generate: cluster, Usage: use}, seed); err != nil {
 		return t, err
 	}
 	spec, err := scaling.Parse([]string{"shape=8x32,boot=120,cost=0.40"})
@@ -162,13 +165,11 @@ func try(ctx context.Context, generate, use string, seed uint64) (t trial, err e
 	t.sentence, t.isConfirmed = r.Verdict.Sentence, r.Confirmed
 	t.isChanged = r.Profile != o.Current.Name || len(r.Requests) > 0 || r.Policy != nil
 	const settle = 3600
-	usage, err := recording.ParseUsage(recording.Beta)
-	if err != nil {
-		return t, err
-	}
 	job := compare.Job{
-		Source:  recording.Source{Recording: file + ",from=32h", Reschedule: true, Pack: 1, Parts: 1, NoSpare: true},
-		Profile: o.Current, Usage: usage, Metrics: o.Metrics, Settle: settle, Autoscaler: &scaling.Config{Spec: r.Autoscaler},
+		Source: generate.Source{
+			Source: recording.Source{Recording: file + ",from=32h", Reschedule: true, Pack: 1, Parts: 1, NoSpare: true},
+		},
+		Profile: o.Current, Metrics: o.Metrics, Settle: settle, Autoscaler: &scaling.Config{Spec: r.Autoscaler},
 	}
 	changed := job
 	if changed.Profile, err = engine.ReadConfig(r.Profile); err != nil {

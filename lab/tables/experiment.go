@@ -21,7 +21,7 @@ type scenario struct {
 
 // profile returns the results of a profile.
 func (s *scenario) profile(name string) *result.Profile {
-	profiles := s.result.Scenarios[0].Profiles
+	profiles := s.result.Scenario.Profiles
 	return &profiles[slices.IndexFunc(profiles, func(p result.Profile) bool { return p.Name == name })]
 }
 
@@ -77,7 +77,7 @@ func read(folder string, part scenarios.Part) (*experiment, error) {
 func (e *experiment) add(s scenario) error {
 	r := &s.result
 	switch {
-	case r.APIVersion != result.APIVersion || len(r.Scenarios) != 1 || r.Interrupted || len(r.Profiles) < 2:
+	case r.APIVersion != result.APIVersion || len(r.Scenario.Profiles) != len(r.Profiles) || r.Interrupted || len(r.Profiles) < 2:
 		return errors.New("must be a complete result of lab/experiment with at least two profiles")
 	case len(e.scenarios) == 0:
 		e.profiles, e.seeds = r.Profiles, r.Seeds

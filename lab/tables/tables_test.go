@@ -33,7 +33,7 @@ func writeScenario(t *testing.T, folder, name string, overload map[string][]floa
 		r.Seeds = append(r.Seeds, uint64(i+1))
 	}
 	s.Compare()
-	r.Scenarios = []result.Scenario{s}
+	r.Scenario = s
 	content, err := json.Marshal(r)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(folder, name+".json"), content, 0o600)

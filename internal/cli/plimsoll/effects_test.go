@@ -70,25 +70,23 @@ func simulated(t *testing.T, args []string) *result.Result {
 	return &r
 }
 
-// showsEffect reports whether a scenario of a result shows the effect that its example documents.
+// showsEffect reports whether a result shows the effect that its example documents.
 func showsEffect(r *result.Result) bool {
-	for i := range r.Scenarios {
-		profiles := r.Scenarios[i].Profiles
-		if len(profiles) == 1 {
-			run := profiles[0].Runs[0]
-			return run.OverloadMinutes > 0 || run.Scaling != nil && run.Scaling.ScaleUps > 0
-		}
-		figure := "overloadMinutes"
-		switch first := profiles[0].Slack; {
-		case first != "" && profiles[1].Slack == first:
-			figure = "cost"
-		case first != "":
-			figure = "pendingSecondsMean"
-		}
-		for j := range profiles[1:] {
-			if d := profiles[j+1].Figures[figure].Difference; d.Interval != nil && d.Interval.ExcludesZero && d.Mean < 0 {
-				return true
-			}
+	profiles := r.Scenario.Profiles
+	if len(profiles) == 1 {
+		run := profiles[0].Runs[0]
+		return run.OverloadMinutes > 0 || run.Scaling != nil && run.Scaling.ScaleUps > 0
+	}
+	figure := "overloadMinutes"
+	switch first := profiles[0].Slack; {
+	case first != "" && profiles[1].Slack == first:
+		figure = "cost"
+	case first != "":
+		figure = "pendingSecondsMean"
+	}
+	for i := range profiles[1:] {
+		if d := profiles[i+1].Figures[figure].Difference; d.Interval != nil && d.Interval.ExcludesZero && d.Mean < 0 {
+			return true
 		}
 	}
 	return false

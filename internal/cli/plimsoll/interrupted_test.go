@@ -54,7 +54,7 @@ func TestInterrupted(t *testing.T) {
 			continue
 		}
 		var r result.Result
-		if err := json.Unmarshal(out.Bytes(), &r); err != nil || !r.Interrupted || len(r.Scenarios) != 1 {
+		if err := json.Unmarshal(out.Bytes(), &r); err != nil || !r.Interrupted || len(r.Scenario.Profiles) != 2 {
 			t.Errorf("%v in %s", err, out.String())
 		}
 	}

@@ -28,6 +28,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/command"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/generate"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/record"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording/kinds"
@@ -246,7 +247,7 @@ func TestCluster(t *testing.T) {
 		t.Errorf("the rights are not sufficient: %s", text)
 	}
 	r := shadow.NewReport(s.store.Windows(time.Time{}), time.Now().AddDate(0, 0, -7), time.Now())
-	if o := r.Scenarios[0].Measured.Overloaded; len(o.Nodes) != 1 || o.Nodes[0].Name != "busy" || len(o.Workloads) == 0 {
+	if o := r.Scenario.Measured.Overloaded; len(o.Nodes) != 1 || o.Nodes[0].Name != "busy" || len(o.Workloads) == 0 {
 		t.Errorf("%+v", o)
 	}
 	for _, w := range s.store.Windows(time.Time{}) {
@@ -260,13 +261,9 @@ func TestCluster(t *testing.T) {
 // compared returns the difference of the overload that plimsoll compare finds over a recording.
 func compared(t *testing.T, file string) float64 {
 	t.Helper()
-	usage, err := recording.ParseUsage("beta")
-	must.Succeed(t, err)
 	plan, err := compare.NewPlan(t.Context(), compare.Options{
 		Profiles: []string{"default", "predicted"},
-		Source:   recording.Source{Recording: file},
-		Limits:   []recording.Limits{{}},
-		Usage:    []recording.UsageSpec{usage},
+		Source:   generate.Source{Source: recording.Source{Recording: file}},
 		Metrics:  result.Metrics{IntervalSeconds: 60, DelaySeconds: 60, WindowSeconds: 900},
 		Seed:     1,
 		Seeds:    1,
@@ -275,5 +272,5 @@ func compared(t *testing.T, file string) float64 {
 	must.Succeed(t, err)
 	r, err := plan.Run(t.Context(), whatif.RunLowPriority)
 	must.Succeed(t, err)
-	return r.Scenarios[0].Profiles[1].Figures["overloadMinutes"].Difference.Mean
+	return r.Scenario.Profiles[1].Figures["overloadMinutes"].Difference.Mean
 }

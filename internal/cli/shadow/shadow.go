@@ -279,7 +279,6 @@ func (s *server) recommend(ctx context.Context, now time.Time) {
 		found, err = recommend.Find(ctx, recommend.Options{
 			Source: recording.Source{
 				Recording: s.folder,
-				Pack:      -1,
 				NoSpare:   true,
 			},
 			Folder:     s.store.Folder(),

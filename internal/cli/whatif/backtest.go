@@ -12,7 +12,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/generate"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/report"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
@@ -20,10 +20,10 @@ import (
 
 // backtestOptions are the flags of plimsoll backtest.
 type backtestOptions struct {
-	recording, profile, usage string
-	seed                      uint64
-	strict                    bool
-	output                    base.Output
+	source  generate.Source
+	profile string
+	seed    uint64
+	output  base.Output
 }
 
 // NewBacktestCommand returns the command plimsoll backtest.
@@ -49,37 +49,32 @@ that pods can be on other nodes than recorded even if the model is exact.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	flags := cmd.Flags()
-	input.AddRecordingFlag(cmd, &o.recording)
+	input.AddRecordingFlag(cmd, &o.source.Recording)
 	flags.StringVar(
 		&o.profile,
 		"profile",
 		"default",
 		"profile that was in force: built-in profile, or file with a KubeSchedulerConfiguration",
 	)
-	flags.StringVar(&o.usage, "usage", "beta", "usage of pods without recorded usage, as in plimsoll simulate")
+	flags.StringVar(&o.source.Usage, "usage", generate.Beta, "usage of pods without recorded usage, as in plimsoll simulate")
 	flags.Uint64Var(&o.seed, "seed", 1, "seed of generated usage")
-	input.AddStrictFlag(cmd, &o.strict)
+	input.AddStrictFlag(cmd, &o.source.Strict)
 	o.output.AddFlag(cmd)
 	completeWith(cmd, "profile", cobra.ShellCompDirectiveDefault, engine.BuiltInProfiles...)
 	return cmd
 }
 
 func (o *backtestOptions) run(cmd *cobra.Command) error {
-	if o.recording == "" {
+	if o.source.Recording == "" {
 		return errors.New("--recording: required: a file written by plimsoll record")
 	}
-	job := compare.Job{
-		Source: recording.Source{Recording: o.recording, Strict: o.strict}, Seed: o.seed, Metrics: replay.DefaultMetrics,
-	}
+	job := compare.Job{Source: o.source, Seed: o.seed, Metrics: replay.DefaultMetrics}
 	var err error
 	if job.Profile, err = engine.ReadConfig(o.profile); err != nil {
 		return fmt.Errorf("--profile: %w", err)
 	}
 	if _, err := job.Profile.Config(); err != nil {
 		return fmt.Errorf("--profile: %w", err)
-	}
-	if job.Usage, err = recording.ParseUsage(o.usage); err != nil {
-		return fmt.Errorf("--usage: %w", err)
 	}
 	r, err := compare.Backtest(cmd.Context(), job, base.Warnings(cmd.ErrOrStderr()), runJobs(cmd.ErrOrStderr()))
 	switch {

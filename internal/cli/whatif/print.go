@@ -77,8 +77,8 @@ func (p printer) document(d *report.Document) {
 	if r.Backtest != nil {
 		p.paragraph(r.Backtest.Summary())
 	}
-	for i := range r.Scenarios {
-		p.scenario(r, &r.Scenarios[i])
+	if len(r.Scenario.Profiles) > 0 {
+		p.scenario(r, &r.Scenario)
 	}
 	for _, section := range d.Sections {
 		if fmt.Fprintln(p.out); len(section.Head) == 0 {
@@ -215,7 +215,7 @@ func scenarioTitle(r *result.Result, s *result.Scenario, profile int) string {
 func differenceNote(r *result.Result) string {
 	switch {
 	case r.Source.Exact:
-		return "One run with each profile: the usage of all pods is " + r.Scenarios[0].Usage +
+		return "One run with each profile: the usage of all pods is " + r.Scenario.Usage +
 			", nothing is sampled, other seeds give the same."
 	case len(r.Seeds) == 1:
 		return "Differences are of one seed, and may be chance."

@@ -21,9 +21,9 @@ func TestSameContent(t *testing.T) {
 	}
 	r := &result.Result{
 		Source: result.Source{Name: "cluster"}, Seeds: []uint64{7}, Assumed: []string{"nothing is real"},
-		Scenarios: []result.Scenario{{Usage: "beta", Profiles: []result.Profile{profile("0%", 1.5), profile("10%", 2.5)}}},
+		Scenario: result.Scenario{Usage: "beta", Profiles: []result.Profile{profile("0%", 1.5), profile("10%", 2.5)}},
 	}
-	r.Scenarios[0].Compare()
+	r.Scenario.Compare()
 	for _, output := range []string{base.FormatTable, base.FormatMarkdown} {
 		var out strings.Builder
 		Print(&out, &base.Output{Format: output}, &report.Document{Result: r})

@@ -20,6 +20,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/generate"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recommend"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
@@ -30,7 +31,8 @@ import (
 type recommendOptions struct {
 	recommend.Options
 
-	usage, wait, policy, write   string
+	generate, usage              string
+	wait, policy, write          string
 	autoscaler, change, profiles []string
 	overload, killed, saturation float64
 	isSnapshot                   bool
@@ -93,7 +95,7 @@ frequent node of the recording. Nothing is applied:
 func (o *recommendOptions) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	input.AddRecordingFlag(cmd, &o.Source.Recording)
-	flags.StringVar(&o.Source.Generate, "generate", "", "cluster to generate and record, such as nodes=15,pods=600,churn=86400,life=14400")
+	flags.StringVar(&o.generate, "generate", "", "cluster to generate and record, such as nodes=15,pods=600,churn=86400,life=14400")
 	flags.StringVar(&o.usage, "usage", defaultUsage, "with --generate or a snapshot: usage of pods, as for plimsoll compare")
 	flags.StringArrayVar(&o.autoscaler, "autoscaler", nil,
 		"nodes that an autoscaler adds, such as shape=16x64,max=100,boot=120,cost=0.80; may be repeated")
@@ -146,8 +148,8 @@ func (o *recommendOptions) run(cmd *cobra.Command) error {
 		return base.Failure(err)
 	}
 	found.Command = command
-	if source.Generate != "" {
-		found.Source = "generated: " + source.Generate
+	if o.generate != "" {
+		found.Source = "generated: " + o.generate
 	} else {
 		found.Source = "recording: " + source.Recording
 	}
@@ -193,18 +195,17 @@ func (o *recommendOptions) printResult(out io.Writer, found *recommend.Result) e
 
 // find finds a configuration, over the recording of a generated cluster if one is to be generated, or of days that begin with a snapshot.
 func (o *recommendOptions) find(cmd *cobra.Command) (*recommend.Result, error) {
-	generate := o.Source.Generate
-	if generate != "" || o.isSnapshot {
+	if o.generate != "" || o.isSnapshot {
 		folder, err := os.MkdirTemp("", "plimsoll-generated-")
 		if err != nil {
 			return nil, err
 		}
 		defer func() { _ = os.RemoveAll(folder) }()
 		file := filepath.Join(folder, "generated.plrec")
-		if err := recording.RecordSimulated(file, o.Source, o.usage, 1); err != nil {
+		if err := generate.Record(file, generate.Source{Source: o.Source, Generate: o.generate, Usage: o.usage}, 1); err != nil {
 			return nil, err
 		}
-		o.Source.Recording, o.Source.Generate = file, ""
+		o.Source.Recording = file
 	}
 	found, err := recommend.Find(cmd.Context(), o.Options)
 	if err == nil && o.isSnapshot {
@@ -212,10 +213,10 @@ func (o *recommendOptions) find(cmd *cobra.Command) (*recommend.Result, error) {
 		found.Verdict.Sentence = "A first look, with two days of usage generated around one reading: " + found.Verdict.Sentence +
 			" Record a day at least before you change anything."
 	}
-	if err == nil && generate == "" && !o.isSnapshot && found.Confirm.To.Sub(found.Fit.From) < 24*time.Hour {
+	if err == nil && o.generate == "" && !o.isSnapshot && found.Confirm.To.Sub(found.Fit.From) < 24*time.Hour {
 		found.Verdict.Sentence = "Less than a day is recorded: record a day at least before you change anything. " + found.Verdict.Sentence
 	}
-	if rest, ok := strings.CutPrefix(fmt.Sprint(err), "--recording: "+o.Source.Recording+" "); ok && generate != "" {
+	if rest, ok := strings.CutPrefix(fmt.Sprint(err), "--recording: "+o.Source.Recording+" "); ok && o.generate != "" {
 		err = fmt.Errorf("--generate: the cluster %s: over= or churn= (seconds) and life= make pods arrive for longer", rest)
 	}
 	return found, err
@@ -228,12 +229,12 @@ func (o *recommendOptions) parse(cmd *cobra.Command) (err error) {
 	}
 	o.isSnapshot = recording.IsSnapshot(o.Source.Recording)
 	switch {
-	case cmd.Flags().Changed("usage") && o.Source.Generate == "" && !o.isSnapshot:
+	case cmd.Flags().Changed("usage") && o.generate == "" && !o.isSnapshot:
 		return errors.New("--usage: needs --generate or a snapshot: a recording has the usage of its pods")
 	case o.isSnapshot && (o.write != "" || o.output.Format == base.FormatYAML):
 		return errors.New("--recording: found a snapshot, whose usage is one reading: what to apply needs a recording of a day at least")
 	}
-	o.Source.Pack, o.Metrics = -1, replay.DefaultMetrics
+	o.Metrics = replay.DefaultMetrics
 	o.Run = compare.WithSaturation(o.saturation, runJobs(cmd.ErrOrStderr()))
 	o.Report = func(line string) { fmt.Fprintln(base.Escaped(cmd.ErrOrStderr()), "plimsoll:", line) }
 	if err := o.parseChange(); err != nil {

@@ -91,18 +91,16 @@ func (o *resultOptions) writeReport(r *result.Result) error {
 	return o.report.Write(func(out io.Writer) error { return report.Write(out, r) })
 }
 
-// checkFailOn returns an error if a condition of --fail-on is true in a scenario.
+// checkFailOn returns an error if a condition of --fail-on is true.
 func (o *resultOptions) checkFailOn(r *result.Result) error {
 	for _, c := range o.conditions {
-		for i := range r.Scenarios {
-			profile, isTrue, err := c.evaluate(&r.Scenarios[i])
-			if err != nil {
-				return fmt.Errorf("--fail-on: %w", err)
-			}
-			if isTrue {
-				return base.WithExitCode(base.ExitCondition,
-					fmt.Errorf("--fail-on: %s with the profile %s and %s", c.text, profile, r.Scenarios[i].Description()))
-			}
+		profile, isTrue, err := c.evaluate(&r.Scenario)
+		if err != nil {
+			return fmt.Errorf("--fail-on: %w", err)
+		}
+		if isTrue {
+			return base.WithExitCode(base.ExitCondition,
+				fmt.Errorf("--fail-on: %s with the profile %s and %s", c.text, profile, r.Scenario.Description()))
 		}
 	}
 	return nil

@@ -16,7 +16,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
@@ -113,20 +112,15 @@ func runJobs(progress io.Writer) compare.Run {
 
 // parse parses the flags, and reads standard input if it is the input.
 func (o *whatIfOptions) parse(cmd *cobra.Command) error {
-	o.TailSeconds, o.Warn = int64(o.tail.Seconds()), base.Warnings(cmd.ErrOrStderr())
-	o.Source.Pack = -1
-	o.Metrics, o.Limits = replay.DefaultMetrics, []recording.Limits{recording.DefaultLimits}
+	o.Source.Tail, o.Warn = int64(o.tail.Seconds()), base.Warnings(cmd.ErrOrStderr())
+	o.Metrics = replay.DefaultMetrics
 	if o.scenario != "" {
 		if err := o.readScenario(cmd.Flags().Changed("usage")); err != nil {
 			return fmt.Errorf("--scenario: %w", err)
 		}
 	}
-	for _, text := range o.usage {
-		spec, err := recording.ParseUsage(text)
-		if err != nil {
-			return fmt.Errorf("--usage: %w", err)
-		}
-		o.Usage = append(o.Usage, spec)
+	if _, err := o.Source.UsageSpec(); err != nil {
+		return err
 	}
 	if err := o.parseScale(); err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/generate"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
@@ -18,10 +18,10 @@ import (
 type scenario struct {
 	// Generate has the keys of --generate.
 	Generate map[string]json.RawMessage `json:"generate"`
-	// Usage has values of --usage, and is ignored if the flag is set.
-	Usage []string `json:"usage"`
-	// Limits are the limits of pods; each entry is a scenario of the result.
-	Limits []recording.Limits `json:"limits"`
+	// Usage is a value of --usage, and is ignored if the flag is set.
+	Usage string `json:"usage"`
+	// Limits are the limits of pods.
+	Limits *generate.Limits `json:"limits"`
 	// Metrics is how the load is measured.
 	Metrics result.Metrics `json:"metrics"`
 }
@@ -47,22 +47,18 @@ func (o *whatIfOptions) setScenario(raw []byte, usageIsSet bool) error {
 	if err := replay.ValidateMetrics(s.Metrics); err != nil {
 		return fmt.Errorf("metrics.%w", err)
 	}
-	for i, limits := range s.Limits {
-		if err := limits.Validate(); err != nil {
-			return fmt.Errorf("limits[%d].%w", i, err)
+	if s.Limits != nil {
+		if err := s.Limits.Validate(); err != nil {
+			return fmt.Errorf("limits.%w", err)
 		}
+		o.Source.Limits = *s.Limits
 	}
 	o.Metrics = s.Metrics
-	if len(s.Limits) > 0 {
-		o.Limits = s.Limits
-	}
-	if len(s.Usage) > 0 && !usageIsSet {
-		o.usage = s.Usage
-		for i, text := range s.Usage {
-			if _, err := recording.ParseUsage(text); err != nil {
-				return fmt.Errorf("usage[%d]: %w", i, err)
-			}
+	if s.Usage != "" && !usageIsSet {
+		if _, err := generate.ParseUsage(s.Usage); err != nil {
+			return fmt.Errorf("usage: %w", err)
 		}
+		o.Source.Usage = s.Usage
 	}
 	var pairs []string
 	for _, key := range slices.Sorted(maps.Keys(s.Generate)) {
@@ -70,7 +66,7 @@ func (o *whatIfOptions) setScenario(raw []byte, usageIsSet bool) error {
 		pairs = append(pairs, key+"="+value)
 	}
 	o.Source.Generate = strings.Join(pairs, ",")
-	if _, err := recording.ParseGenerated(o.Source.Generate); err != nil {
+	if _, err := generate.ParseGenerated(o.Source.Generate); err != nil {
 		return fmt.Errorf("generate: %w", err)
 	}
 	return nil

@@ -16,7 +16,7 @@ func TestInvalidScenario(t *testing.T) {
 		"":                               "found an empty file: must be YAML or JSON",
 		"apiVersion: v1\nkind: Pod\n":    "unknown field \"apiVersion\"\nunknown field \"kind\"",
 		"generate: {nodes: 3, podz: 20}": `generate: unknown field "podz"`,
-		"generate: {nodes: 3, pods: 5}\nusage: [burst]": "usage[0]: ",
+		"generate: {nodes: 3, pods: 5}\nusage: burst": "usage: ",
 	} {
 		must.Succeed(t, os.WriteFile(file, []byte(text), 0o600))
 		err := (&whatIfOptions{scenario: file}).readScenario(false)

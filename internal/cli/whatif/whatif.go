@@ -16,6 +16,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/generate"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
@@ -27,7 +28,6 @@ type whatIfOptions struct {
 	compare.Options
 	resultOptions
 
-	usage    []string
 	scenario string
 	// autoscaler has one entry for each group of nodes.
 	autoscaler []string
@@ -145,7 +145,7 @@ seeds.
     --generate nodes=2,shapes=16x64,fill=3,pods=200,over=3600,bursts=4,life=1800 \
     --autoscaler shape=16x64,boot=120,cost=0.80 --seeds 3
 
-  # Compare with several limits and usage shapes.
+  # Compare with the limits and the usage of a file.
   plimsoll compare --profile default --profile low-risk --scenario examples/scenario.yaml`,
 		Args: base.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -194,9 +194,8 @@ func (o *whatIfOptions) addFlags(cmd *cobra.Command, seeds int) {
 	flags.StringVar(&o.Source.Generate, "generate", "", "cluster to generate, such as nodes=500,pods=15000")
 	flags.StringVar(&o.scenario, "scenario", "", "YAML file with a cluster to generate, limits of pods, and the measurement of the load")
 	_ = cmd.MarkFlagFilename("scenario", "yaml", "yml", "json")
-	flags.StringArrayVar(&o.usage, "usage", []string{"beta"},
-		"usage of pods: constant, beta, bursts or diurnal, "+
-			"with parameters as in beta:mean=0.4,cv=0.6, or cpu=SHAPE;memory=SHAPE; may be repeated")
+	flags.StringVar(&o.Source.Usage, "usage", generate.Beta, "usage of pods: constant, beta, bursts or diurnal, "+
+		"with parameters as in beta:mean=0.4,cv=0.6, or cpu=SHAPE;memory=SHAPE")
 	o.addScaleFlags(cmd)
 	flags.DurationVar(&o.tail, "tail", time.Hour, "simulated time after the arrival of the last pod")
 	flags.Uint64Var(&o.Seed, "seed", 1, "first seed of generated data")
@@ -207,7 +206,7 @@ func (o *whatIfOptions) addFlags(cmd *cobra.Command, seeds int) {
 	AddSaturationFlag(cmd, &o.Saturation)
 	base.Rare(cmd, "strict", "tail", "seed")
 	completeWith(cmd, "profile", cobra.ShellCompDirectiveDefault, engine.BuiltInProfiles...)
-	completeWith(cmd, "usage", cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace, recording.UsageKinds...)
+	completeWith(cmd, "usage", cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace, generate.UsageKinds...)
 }
 
 // AddSaturationFlag adds the flag --saturation.

@@ -19,10 +19,14 @@ func backtestJobs(job Job) []Job {
 // Backtest runs a backtest: a job over a recording, with the profile that was in force. warn is called with warnings about the recording.
 // The result has both runs. If ctx is canceled, Backtest returns an error.
 func Backtest(ctx context.Context, job Job, warn func(message string), run Run) (*result.Result, error) {
-	in, err := job.Source.Input(job.Seed, job.Limits)
+	in, err := job.Source.Input(job.Seed)
 	if err == nil && in.Part == nil {
 		err = errors.New("--recording: found a snapshot: must be a recording over a time")
 	}
+	if err != nil {
+		return nil, err
+	}
+	usage, err := job.Source.UsageSpec()
 	if err != nil {
 		return nil, err
 	}
@@ -45,11 +49,11 @@ func Backtest(ctx context.Context, job Job, warn func(message string), run Run) 
 	}
 	r.Backtest = result.NewBacktest(job.Profile.Name, r.Source, runs[0], runs[1])
 	scenario := result.Scenario{
-		Usage:    knownUsageOf(&in, r.Source.UsageKnown).text(job.Usage),
+		Usage:    usageText(&in, r.Source.UsageKnown, usage),
 		Profiles: []result.Profile{{Name: job.Profile.Name, Runs: []result.Run{*runs[1]}}},
 		Measured: &result.Profile{Name: "measured", Runs: []result.Run{*runs[0]}},
 	}
 	scenario.Compare()
-	r.Scenarios = []result.Scenario{scenario}
+	r.Scenario = scenario
 	return r, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/generate"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
@@ -27,10 +28,8 @@ func jobOver(t testing.TB, file, profile string) Job {
 	t.Helper()
 	read, err := engine.ReadConfig(profile)
 	must.Succeed(t, err)
-	use, err := recording.ParseUsage("bursts:mean=0.7")
-	must.Succeed(t, err)
 	return Job{
-		Source: recording.Source{Recording: file}, Profile: read, Usage: use, Seed: 1,
+		Source: generate.Source{Source: recording.Source{Recording: file}, Usage: "bursts:mean=0.7"}, Profile: read, Seed: 1,
 		Metrics: result.Metrics{IntervalSeconds: 60, DelaySeconds: 60, WindowSeconds: 900},
 	}
 }
@@ -55,7 +54,7 @@ func figure(t *testing.T, b *result.Backtest, name string) result.BacktestFigure
 func TestSimulatedRecording(t *testing.T) {
 	got, err := Backtest(t.Context(), jobOver(t, simulated, "default"), ignore, pool.Run)
 	must.Succeed(t, err)
-	measured, simulated := got.Scenarios[0].Measured.Runs[0], got.Scenarios[0].Profiles[0].Runs[0]
+	measured, simulated := got.Scenario.Measured.Runs[0], got.Scenario.Profiles[0].Runs[0]
 	if measured.OverloadMinutes == 0 || measured.PendingSeconds.Max == 0 {
 		t.Fatalf("no overload or no pending pods: %+v", measured.Outcome)
 	}
@@ -110,8 +109,8 @@ func TestErrors(t *testing.T) {
 // BenchmarkDay replays a day of 200 nodes and 6,000 pods. The budget is 60 s.
 func BenchmarkDay(b *testing.B) {
 	file := filepath.Join(b.TempDir(), "day.plrec")
-	source := recording.Source{Generate: "nodes=200,pods=6000,fill=0.8,over=86400,life=43200"}
-	must.Succeed(b, recording.RecordSimulated(file, source, "constant:mean=1,max=1", 1))
+	source := generate.Source{Generate: "nodes=200,pods=6000,fill=0.8,over=86400,life=43200", Usage: "constant:mean=1,max=1"}
+	must.Succeed(b, generate.Record(file, source, 1))
 	job := jobOver(b, file, "default")
 	for b.Loop() {
 		if _, err := job.Run(b.Context(), nil); err != nil {

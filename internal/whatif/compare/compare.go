@@ -1,9 +1,9 @@
-// Package compare runs a cluster with several profiles and amounts of slack, in
-// several scenarios and with several seeds, and compiles the result document.
+// Package compare runs a cluster with several profiles and amounts of slack, and
+// with several seeds, and compiles the result document.
 //
 // # Jobs
 //
-// Pool runs the jobs of a what-if, each with one profile, scenario and seed, in
+// Pool runs the jobs of a what-if, each with one profile and seed, in
 // separate processes. Processes share no state, so that as many runs as CPUs can be
 // executed in parallel without affecting each other.
 //
@@ -14,6 +14,7 @@
 package compare
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -24,6 +25,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/emulation"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/generate"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
@@ -42,15 +44,10 @@ type Options struct {
 	// Requests, named by RequestsName, make each combination run once more, with these requests of workloads.
 	Requests     []recording.WorkloadRequests
 	RequestsName string
-	Source       recording.Source
-	// Limits and Usage: every combination is a scenario.
-	Limits  []recording.Limits
-	Usage   []recording.UsageSpec
-	Metrics result.Metrics
+	Source       generate.Source
+	Metrics      result.Metrics
 	// Saturation is the fraction of its allocatable CPU above which a node is saturated.
 	Saturation float64
-	// TailSeconds is how long runs continue after the last arrival.
-	TailSeconds int64
 	// Seeds is the number of seeds, from Seed on.
 	Seed  uint64
 	Seeds int
@@ -64,7 +61,7 @@ type Options struct {
 
 // RescheduleIfPlaced makes all pods arrive again if the scheduler has no pod to place otherwise: profiles could not differ.
 func (o *Options) RescheduleIfPlaced() error {
-	in, err := o.Source.Input(o.Seed, o.Limits[0])
+	in, err := o.Source.Input(o.Seed)
 	placed := func(p recording.InputPod) bool {
 		return p.Object.Spec.NodeName != "" || p.Recorded != nil && p.Recorded.Fixed
 	}
@@ -96,7 +93,7 @@ type column struct {
 // Plan has the runs of a comparison.
 type Plan struct {
 	columns []column
-	// jobs are ordered by scenario, column and seed, followed by the jobs of the backtest of a recording.
+	// jobs are ordered by column and seed, followed by the jobs of the backtest of a recording.
 	jobs     []Job
 	backtest int  // number of jobs of the backtest
 	recorded bool // the input is a recording
@@ -112,7 +109,7 @@ func NewPlan(ctx context.Context, o Options) (*Plan, error) {
 	if o.Source.Recording != "" && o.Source.Parts == 0 {
 		o.Source.Parts = o.Seeds
 	}
-	in, err := o.Source.Input(o.Seed, o.Limits[0])
+	in, err := o.Source.Input(o.Seed)
 	if err != nil {
 		return nil, err
 	}
@@ -125,12 +122,13 @@ func NewPlan(ctx context.Context, o Options) (*Plan, error) {
 		APIVersion: result.APIVersion, Kind: result.Kind, Command: o.Command,
 		Source: sourceOf(&in), Assumed: in.Assumptions,
 		Settings: result.Settings{
-			StepSeconds: replay.Step, TailSeconds: o.TailSeconds, Level: result.Level, Metrics: o.Metrics, Saturation: o.Saturation,
+			StepSeconds: replay.Step, TailSeconds: o.Source.Tail, Level: result.Level, Metrics: o.Metrics, Saturation: o.Saturation,
 		},
 	}}
-	known := knownUsageOf(&in, p.result.Source.UsageKnown)
-	p.setExact(&o, known)
-	p.result.Assumed = append(append(p.result.Assumed, known.assumptions(o)...), schedulerOf(&in))
+	if err := p.describeScenario(&o, &in); err != nil {
+		return nil, err
+	}
+	p.result.Assumed = append(p.result.Assumed, schedulerOf(&in))
 	if err := p.describeAutoscaler(in.Nodes, o.Warn); err != nil {
 		return nil, err
 	}
@@ -138,17 +136,7 @@ func NewPlan(ctx context.Context, o Options) (*Plan, error) {
 		p.result.Profiles = append(p.result.Profiles, c.name)
 	}
 	p.setSeeds(o)
-	for _, template := range o.templates() {
-		scenario := result.Scenario{Usage: known.text(template.Usage), Profiles: []result.Profile{}}
-		if !known.all {
-			scenario.UsageMean = template.Usage.CPUMean()
-		}
-		if !in.HasLimits {
-			scenario.Limits = template.Limits.String()
-		}
-		p.result.Scenarios = append(p.result.Scenarios, scenario)
-		p.addJobs(template)
-	}
+	p.addJobs(&o)
 	if p.recorded {
 		p.addBacktest(o)
 		p.result.Settings.TailSeconds = 0
@@ -156,11 +144,46 @@ func NewPlan(ctx context.Context, o Options) (*Plan, error) {
 	return p, nil
 }
 
-// setExact makes one run enough if nothing is sampled.
-func (p *Plan) setExact(o *Options, known knownUsage) {
-	if known.all && !p.recorded && o.Source.Generate == "" && o.Shard.Count == 0 {
-		p.result.Source.Exact, o.Seeds = true, 1
+// describeScenario sets the limits and the usage of the result. If nothing is sampled, one run is enough.
+func (p *Plan) describeScenario(o *Options, in *recording.Input) error {
+	usage, err := o.Source.UsageSpec()
+	if err != nil {
+		return err
 	}
+	s := &p.result.Scenario
+	s.Profiles = []result.Profile{}
+	if o.Source.Generate != "" {
+		s.Limits = cmp.Or(o.Source.Limits, generate.DefaultLimits).String()
+	}
+	s.Usage = usageText(in, p.result.Source.UsageKnown, usage)
+	switch pods := p.result.Source.UsageKnown; {
+	case pods > 0 && pods == len(in.Pods):
+		if !p.recorded && o.Shard.Count == 0 {
+			p.result.Source.Exact, o.Seeds = true, 1
+		}
+		return nil
+	case pods > 0:
+		p.result.Assumed = append(p.result.Assumed, "generated usage has "+seedText(o.Seed, o.Seeds))
+	default:
+		p.result.Assumed = append(p.result.Assumed, "the usage of pods is generated, with "+seedText(o.Seed, o.Seeds))
+	}
+	s.UsageMean = usage.CPUMean()
+	return nil
+}
+
+// usageText says what the usage of the pods of an input is, that of known pods and that of others.
+func usageText(in *recording.Input, known int, others fmt.Stringer) string {
+	word := "measured"
+	if in.Part != nil {
+		word = "recorded"
+	}
+	switch {
+	case known == 0:
+		return others.String()
+	case known == len(in.Pods):
+		return word
+	}
+	return word + ", or else " + others.String()
 }
 
 // warnOf warns about the input, and about slack on nodes that its pods may not use.
@@ -192,25 +215,6 @@ func (o *Options) warnOf(in *recording.Input) {
 	}
 }
 
-// templates returns a job for each scenario, without a profile and an autoscaler, and with the first seed.
-func (o *Options) templates() []Job {
-	var jobs []Job
-	for _, limits := range o.Limits {
-		for _, usage := range o.Usage {
-			jobs = append(jobs, Job{
-				Source:     o.Source,
-				Metrics:    o.Metrics,
-				Saturation: o.Saturation,
-				Tail:       o.TailSeconds,
-				Limits:     limits,
-				Usage:      usage,
-				Seed:       o.Seed,
-			})
-		}
-	}
-	return jobs
-}
-
 // setSeeds sets the seeds of the result to the seeds of the shard.
 func (p *Plan) setSeeds(o Options) {
 	for i := range o.Seeds {
@@ -223,53 +227,17 @@ func (p *Plan) setSeeds(o Options) {
 	}
 }
 
-// knownUsage states whether any or all pods of an input have known usage.
-type knownUsage struct {
-	any, all bool
-	// how the usage is known
-	how string
-}
-
-// knownUsageOf returns the knownUsage of an input, from its number of pods with known usage.
-func knownUsageOf(in *recording.Input, pods int) knownUsage {
-	k := knownUsage{any: pods > 0, all: pods > 0 && pods == len(in.Pods), how: "measured"}
-	if in.End > 0 {
-		k.how = "recorded"
-	}
-	return k
-}
-
-// assumptions returns a sentence about generated usage, or nil.
-func (k knownUsage) assumptions(o Options) []string {
-	switch {
-	case k.all:
-		return nil
-	case k.any:
-		return []string{"generated usage has " + seedText(o.Seed, o.Seeds)}
-	}
-	return []string{"the usage of pods is generated, with " + seedText(o.Seed, o.Seeds)}
-}
-
-// text describes the usage of the pods of a scenario.
-func (k knownUsage) text(use recording.UsageSpec) string {
-	switch {
-	case k.all:
-		return k.how
-	case k.any:
-		return k.how + ", or else " + use.String()
-	}
-	return use.String()
-}
-
-// addBacktest adds the runs that measure the error of the model with the first profile. If the first scenario is the
-// recorded cluster without changes, its run is reused.
+// addBacktest adds the runs that measure the error of the model with the first profile. If the compared runs
+// are of the recorded cluster without changes, the first is reused.
 func (p *Plan) addBacktest(o Options) {
 	if !o.Shard.Has(0) {
 		return
 	}
 	jobs := backtestJobs(Job{
-		Source:  recording.Source{Recording: o.Source.Recording, Strict: o.Source.Strict},
-		Profile: p.columns[0].profile, Usage: o.Usage[0], Seed: o.Seed, Metrics: o.Metrics, Saturation: o.Saturation,
+		Source: generate.Source{
+			Source: recording.Source{Recording: o.Source.Recording, Strict: o.Source.Strict}, Usage: o.Source.Usage,
+		},
+		Profile: p.columns[0].profile, Seed: o.Seed, Metrics: o.Metrics, Saturation: o.Saturation,
 	})
 	if !o.Source.Reschedule && o.Source.Parts < 2 && p.columns[0].autoscaler == nil {
 		jobs = jobs[:1]
@@ -300,7 +268,7 @@ func sourceOf(in *recording.Input) result.Source {
 	s := result.Source{Name: in.Name, Nodes: len(in.Nodes), Pods: len(in.Pods), Missing: in.Missing}
 	for i := range in.Pods {
 		p := &in.Pods[i]
-		if p.Usage != nil {
+		if !p.IsGenerated {
 			s.UsageKnown++
 		}
 		if p.Resources.CPULimit == 0 || p.Resources.MemoryLimit == 0 {
@@ -417,12 +385,14 @@ func (p *Plan) describeAutoscaler(nodes []recording.Node, warn func(string)) err
 	return nil
 }
 
-// addJobs adds the jobs of a scenario. The run with the first seed, which the template has, records time series, node use and decisions.
-func (p *Plan) addJobs(template Job) {
+// addJobs adds the jobs to compare. The run with the first seed records time series, node use and decisions.
+func (p *Plan) addJobs(o *Options) {
 	for _, c := range p.columns {
 		for _, seed := range p.result.Seeds {
-			j := template
-			j.Profile, j.Autoscaler, j.Seed, j.Record = c.profile, c.autoscaler, seed, seed == template.Seed
+			j := Job{
+				Source: o.Source, Profile: c.profile, Autoscaler: c.autoscaler, Metrics: o.Metrics, Saturation: o.Saturation,
+				Seed: seed, Record: seed == o.Seed,
+			}
 			j.Source.Requests = c.requests
 			p.jobs = append(p.jobs, j)
 		}
@@ -438,23 +408,20 @@ func (p *Plan) Run(ctx context.Context, run Run) (*result.Result, error) {
 	}
 	r := p.result
 	p.setBacktest(&r, runs)
-	for i := range r.Scenarios {
-		scenario := &r.Scenarios[i]
-		for _, c := range p.columns {
-			profile := result.Profile{Name: c.name, Slack: c.slack, Runs: []result.Run{}}
-			for _, run := range runs[:len(r.Seeds)] {
-				if run != nil {
-					profile.Runs = append(profile.Runs, *run)
-				}
-				r.Interrupted = r.Interrupted || run == nil || run.Interrupted
+	for _, c := range p.columns {
+		profile := result.Profile{Name: c.name, Slack: c.slack, Runs: []result.Run{}}
+		for _, run := range runs[:len(r.Seeds)] {
+			if run != nil {
+				profile.Runs = append(profile.Runs, *run)
 			}
-			runs = runs[len(r.Seeds):]
-			scenario.Profiles = append(scenario.Profiles, profile)
+			r.Interrupted = r.Interrupted || run == nil || run.Interrupted
 		}
-		scenario.Compare()
-		if r.Source.Exact {
-			scenario.SetExact()
-		}
+		runs = runs[len(r.Seeds):]
+		r.Scenario.Profiles = append(r.Scenario.Profiles, profile)
+	}
+	r.Scenario.Compare()
+	if r.Source.Exact {
+		r.Scenario.SetExact()
 	}
 	r.Conclude()
 	return &r, nil

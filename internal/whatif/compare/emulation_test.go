@@ -69,13 +69,13 @@ func TestEmulatedVersion(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "snapshot.plrec")
 		must.Succeed(t, s.WriteFile(path))
 		job := jobs(t, "", "default")[0]
-		job.Source = recording.Source{Recording: path}
+		job.Source.Recording = path
 		run, err := job.Run(t.Context(), nil)
 		must.Succeed(t, err)
 		if run.Scheduled != tc.scheduled {
 			t.Errorf("%s: %d pods scheduled, want %d; reasons %v", tc.version, run.Scheduled, tc.scheduled, run.Reasons)
 		}
-		in, err := job.Source.Input(0, job.Limits)
+		in, err := job.Source.Input(0)
 		must.Succeed(t, err)
 		if text := schedulerOf(&in); !strings.HasSuffix(text, tc.assumed) {
 			t.Errorf("%s: assumed %q, want its end to be %q", tc.version, text, tc.assumed)

@@ -17,23 +17,20 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/emulation"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/generate"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
 )
 
-// Job is one run, with one profile, scenario and seed. Jobs run in
+// Job is one run, with one profile and seed. Jobs run in
 // separate processes. Processes share no state, so that as many runs as CPUs can be
 // executed in parallel without affecting each other.
 type Job struct {
-	Source  recording.Source    `json:"source"`
-	Profile engine.NamedConfig  `json:"profile"`
-	Limits  recording.Limits    `json:"limits"`
-	Usage   recording.UsageSpec `json:"usage"`
-	Metrics result.Metrics      `json:"metrics"`
-	Tail    int64               `json:"tail"`
-	Seed    uint64              `json:"seed"`
+	Source  generate.Source    `json:"source"`
+	Profile engine.NamedConfig `json:"profile"`
+	Metrics result.Metrics     `json:"metrics"`
+	Seed    uint64             `json:"seed"`
 	// Saturation is as in replay.Options.
 	Saturation float64 `json:"saturation,omitempty"`
 	// Settle is the number of seconds at the start that figures do not count.
@@ -48,11 +45,7 @@ type Job struct {
 
 // Run runs the job in this process. If ctx is canceled, the result covers the time until then.
 func (j Job) Run(ctx context.Context, progress func(done, total int64)) (result.Run, error) {
-	model, err := recording.NewUsage(j.Usage, j.Seed)
-	if err != nil {
-		return result.Run{}, err
-	}
-	in, err := j.Source.Input(j.Seed, j.Limits)
+	in, err := j.Source.Input(j.Seed)
 	if err != nil {
 		return result.Run{}, err
 	}
@@ -66,10 +59,8 @@ func (j Job) Run(ctx context.Context, progress func(done, total int64)) (result.
 	}
 	options := replay.Options{
 		Config:     config,
-		Usage:      model,
 		Metrics:    j.Metrics,
 		Saturation: j.Saturation,
-		Tail:       j.Tail,
 		Settle:     j.Settle,
 		Autoscaler: j.Autoscaler,
 		Record:     j.Record,

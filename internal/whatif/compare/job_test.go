@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/generate"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
@@ -40,18 +41,17 @@ func processes(argument string) func(context.Context) *exec.Cmd {
 }
 
 // jobs returns two jobs for each profile.
-func jobs(t *testing.T, generate string, names ...string) []Job {
+func jobs(t *testing.T, spec string, names ...string) []Job {
 	t.Helper()
-	use, err := recording.ParseUsage("bursts")
-	must.Succeed(t, err)
 	var list []Job
 	for _, name := range names {
 		profile, err := engine.ReadConfig(name)
 		must.Succeed(t, err)
 		for seed := range uint64(2) {
 			list = append(list, Job{
-				Source: recording.Source{Generate: generate}, Profile: profile, Limits: recording.Limits{CPU: 2, Memory: 2}, Usage: use,
-				Metrics: result.Metrics{IntervalSeconds: 60, DelaySeconds: 60, WindowSeconds: 900}, Tail: 600, Seed: seed,
+				Source:  generate.Source{Source: recording.Source{Tail: 600}, Generate: spec, Usage: generate.Bursts},
+				Profile: profile,
+				Metrics: result.Metrics{IntervalSeconds: 60, DelaySeconds: 60, WindowSeconds: 900}, Seed: seed,
 			})
 		}
 	}

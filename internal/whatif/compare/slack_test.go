@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/generate"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
@@ -18,8 +19,6 @@ import (
 // TestSlackOfAllNodes checks the warning that slack on any node may not help pods with a node selector.
 func TestSlackOfAllNodes(t *testing.T) {
 	spec, err := scaling.Parse([]string{"shape=4x16"})
-	must.Succeed(t, err)
-	usage, err := recording.ParseUsage("beta")
 	must.Succeed(t, err)
 	for _, tc := range []struct {
 		pods, pool string
@@ -44,8 +43,8 @@ spec: {nodeSelector: %s, containers: [{name: c, resources: {requests: {cpu: "1"}
 		var warnings []string
 		_, err := NewPlan(t.Context(), Options{
 			Profiles: []string{"default"}, Autoscaler: &spec, Slack: []Slack{{Text: "0%"}, {Text: "10%", Policy: policy}},
-			Source: recording.Source{Files: []string{file}}, Limits: []recording.Limits{{}}, Usage: []recording.UsageSpec{usage},
-			Seed: 1, Seeds: 1, Warn: func(warning string) { warnings = append(warnings, warning) },
+			Source: generate.Source{Source: recording.Source{Files: []string{file}}}, Seed: 1, Seeds: 1,
+			Warn: func(warning string) { warnings = append(warnings, warning) },
 		})
 		if got := strings.Contains(strings.Join(warnings, " "), "--slack 10%: the slack may be on nodes"); err != nil || got != tc.warned {
 			t.Errorf("%+v: warnings %q, error %v", tc, warnings, err)

@@ -17,6 +17,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/generate"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
@@ -35,8 +36,8 @@ func options(t *testing.T, run compare.Run) Options {
 		return profile
 	}
 	generated := filepath.Join(t.TempDir(), "generated.plrec")
-	const generate = "nodes=6,shapes=8x32,pods=120,fill=0.7,churn=43200,life=7200"
-	must.Succeed(t, recording.RecordSimulated(generated, recording.Source{Generate: generate}, "diurnal:mean=0.3", 1))
+	const small = "nodes=6,shapes=8x32,pods=120,fill=0.7,churn=43200,life=7200"
+	must.Succeed(t, generate.Record(generated, generate.Source{Generate: small, Usage: "diurnal:mean=0.3"}, 1))
 	policy := &v1alpha1.ResourceSlack{}
 	policy.Spec.Default()
 	policy.Spec.Mirrors.NamespaceSelector = nil
@@ -329,7 +330,7 @@ func TestCountsNodes(t *testing.T) {
 
 // TestCountsCPUs expects hours of CPUs if nodes differ in size: the autoscaler gives each of its nodes as many as it has.
 func TestCountsCPUs(t *testing.T) {
-	for generate, want := range map[string]string{"shapes=8x32": "of 10 nodes", "shapes=8x32+2x8": "CPU hours of nodes"} {
+	for shapes, want := range map[string]string{"shapes=8x32": "of 10 nodes", "shapes=8x32+2x8": "CPU hours of nodes"} {
 		cost10, paid := cost(10, 0, 0), 0.0
 		o := options(t, fake(func(j *compare.Job) result.Run {
 			paid = j.Autoscaler.Spec.Groups[0].Cost
@@ -345,11 +346,11 @@ func TestCountsCPUs(t *testing.T) {
 		must.Succeed(t, err)
 		o.Autoscaler, o.Change, o.CountsNodes = &spec, Changes{Profile: true}, true
 		o.Source.Recording = filepath.Join(t.TempDir(), "mixed.plrec")
-		source := recording.Source{Generate: "nodes=6,pods=120,fill=0.7,churn=43200,life=7200," + generate}
-		must.Succeed(t, recording.RecordSimulated(o.Source.Recording, source, "diurnal:mean=0.3", 1))
+		source := generate.Source{Generate: "nodes=6,pods=120,fill=0.7,churn=43200,life=7200," + shapes, Usage: "diurnal:mean=0.3"}
+		must.Succeed(t, generate.Record(o.Source.Recording, source, 1))
 		r, err := Find(t.Context(), o)
 		if err != nil || !strings.Contains(r.Verdict.Sentence, want) || strings.Contains(want, "CPU") != (paid > 1) {
-			t.Errorf("%s: cost %v, %v, %v, want %s", generate, paid, r, err, want)
+			t.Errorf("%s: cost %v, %v, %v, want %s", shapes, paid, r, err, want)
 		}
 	}
 }
@@ -366,7 +367,7 @@ func TestFindErrors(t *testing.T) {
 			"p99.9 requires at least 10000, as a recording of about",
 		},
 		"pods larger than nodes": {
-			func(o *Options) { o.Autoscaler.Groups[0].Shape = recording.NodeShape{Cores: 1, GiB: 1} },
+			func(o *Options) { o.Autoscaler.Groups[0].Shape = generate.NodeShape{Cores: 1, GiB: 1} },
 			"larger than its nodes, such as default/pod-",
 		},
 		"a snapshot": {

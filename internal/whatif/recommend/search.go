@@ -14,7 +14,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/generate"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
 )
@@ -101,12 +101,10 @@ type search struct {
 	seconds    int64 // of a part
 	settle     int64
 	running    int // number of pods that run at the start
-	// usage is generated for pods without recorded usage.
-	usage   recording.UsageSpec
-	order   []int
-	fitted  string // the parts to fit, a value of --recording
-	inForce *candidate
-	raced   []*candidate
+	order      []int
+	fitted     string // the parts to fit, a value of --recording
+	inForce    *candidate
+	raced      []*candidate
 	// untried are the pairs of profile and requests that were simulated on the first part only, by cost.
 	untried   []*candidate
 	simulated int
@@ -144,7 +142,7 @@ func (s *search) job(c *candidate, part int) compare.Job {
 	source := s.Source
 	source.Recording, source.Reschedule, source.Pack, source.Requests = s.recordings[part], true, s.pack(), c.requests.table
 	return compare.Job{
-		Source: source, Profile: c.profile, Usage: s.usage, Metrics: s.Metrics, Seed: uint64(part), Settle: s.settle,
+		Source: generate.Source{Source: source}, Profile: c.profile, Metrics: s.Metrics, Seed: uint64(part), Settle: s.settle,
 		Autoscaler: &scaling.Config{Spec: s.autoscaler, Slack: c.slack.policy},
 	}
 }

@@ -31,15 +31,6 @@ func (in *Input) Clock(second int64) time.Time {
 // Second returns the second of a run at an instant.
 func Second(instant time.Time) int64 { return int64(instant.Sub(epoch) / time.Second) }
 
-// GPU is the resource name of the GPUs of generated nodes and pods.
-const GPU v1.ResourceName = "nvidia.com/gpu"
-
-// GPUModelLabel is the node label with the model of the node's GPUs.
-const GPUModelLabel = "plimsoll.dev/gpu-model"
-
-// maxPodsPerNode is the pod capacity of generated nodes, the kubelet's default.
-const maxPodsPerNode = 110
-
 // Input is the input of a run: the nodes and the pods of a cluster over time.
 type Input struct {
 	// Name of the input, for people.
@@ -48,8 +39,6 @@ type Input struct {
 	Warnings []string
 	// Missing are sentences about pods with claims or usage that the input lacks.
 	Missing []string
-	// HasLimits is set if the limits of pods are known, not generated.
-	HasLimits bool
 	// Nodes in the order in which they are added to the scheduler. None appears before second 0.
 	Nodes []Node
 	// Pods with a node run from the start. Pods without a node are pending from their arrival.
@@ -65,17 +54,33 @@ type Input struct {
 	Assumptions []string
 	// Start is the instant of second 0, by which schedules of slack apply; zero is the first second of the year 2000.
 	Start time.Time
-	// End is the second at which the run ends, of a recording. If it is 0, the run ends a while after the last arrival.
+	// End is the second at which the run ends.
 	End int64
 	// Part is the part of a recording that is the input, nil for other inputs.
 	Part *Part
 }
 
-// Usage is the recorded usage of a pod.
+// Step is the interval in seconds at which runs evaluate usage.
+const Step = 60
+
+// SetEnd makes the run end a number of seconds after the last arrival.
+func (in *Input) SetEnd(tail int64) {
+	last := int64(0)
+	for i := range in.Pods {
+		if p := &in.Pods[i]; p.Object.Spec.NodeName == "" {
+			last = max(last, p.Arrival)
+		}
+	}
+	in.End = (last+Step-1)/Step*Step + tail
+}
+
+// Usage is the usage of a pod.
 type Usage interface {
-	// At returns the usage of the pod, in millicores and bytes, a number of seconds after it was placed on its node.
-	// The age is negative before the run.
-	At(age int64) (cpu, memory float64)
+	// At returns the usage in millicores and bytes. Recorded usage depends on the age, the seconds since the pod was placed on its
+	// node, which is negative before the run. Generated usage depends on the seconds that have elapsed since the first step of the run.
+	At(age, elapsed int64) (cpu, memory float64)
+	// OfCopy returns the usage of a copy of the pod that has another number among the pods of the run.
+	OfCopy(number int) Usage
 }
 
 // InputPod is a pod of the input of a run.
@@ -83,12 +88,10 @@ type InputPod struct {
 	Object *v1.Pod
 	// Group is equal for pods of one workload.
 	Group uint64
-	// Owner of a generated pod, nil for a pod without an owner. Pods of one workload have the same pointer.
-	Owner *Owner
 	// Resources has the requests, limits and class; the demand is set at every step.
 	Resources result.Demand
-	// BaseCPU and BaseMemory, in millicores and bytes, are the amounts of which usage
-	// is a multiple.
+	// BaseCPU and BaseMemory, in millicores and bytes, are the amounts of which generated
+	// usage is a multiple.
 	BaseCPU, BaseMemory float64
 	// Shape is equal for pods with equal requests whose scheduling depends only on the labels and
 	// free resources of nodes: if one of them fits on no node, none does. It is 0 for pods with
@@ -99,8 +102,9 @@ type InputPod struct {
 	// Arrival is the second at which the pod is created; Duration is how long it runs,
 	// Never if it does not end.
 	Arrival, Duration int64
-	// Usage is the recorded usage, nil if it is generated.
-	Usage Usage
+	// Usage of the pod; IsGenerated is set if it was neither recorded nor measured.
+	Usage       Usage
+	IsGenerated bool
 	// Recorded is the history of the pod in a recording, nil for other inputs.
 	Recorded *Recorded
 }
@@ -199,11 +203,7 @@ func setShapes(pods []InputPod) {
 	}
 	shapes := map[string]int{}
 	for i := range pods {
-		spec, w := &pods[i].Object.Spec, pods[i].Owner
-		if w != nil && w.shape != 0 {
-			pods[i].Shape = w.shape
-			continue
-		}
+		spec := &pods[i].Object.Spec
 		if dependsOnOthers(spec) {
 			continue
 		}
@@ -215,9 +215,6 @@ func setShapes(pods []InputPod) {
 			shapes[string(key)] = len(shapes) + 1
 		}
 		pods[i].Shape = shapes[string(key)]
-		if w != nil {
-			w.shape = pods[i].Shape
-		}
 	}
 }
 

@@ -2,12 +2,10 @@ package recording
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/apis/core/v1/helper/qos"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
@@ -20,87 +18,74 @@ import (
 // runningSeconds is how long pods with a node have been running at the start.
 const runningSeconds = 24 * 3600
 
-// FromManifests converts manifests: pods with a node run there from the start, and pods without a node
-// arrive at second 0 in their order. With Reschedule all pods are scheduled again. No pod ends.
+// FromManifests returns the pods of manifests or of a snapshot: pods with a node run there from the start, and pods without a node
+// arrive at second 0 in their order. With Reschedule all pods arrive in the order of their creation, but for pods that are bound to their
+// node, such as DaemonSet pods, mirror pods and pods whose creator chose it. No pod ends.
 func (s Source) FromManifests(objects *manifest.Objects) Input {
-	if s.Reschedule {
-		return s.rescheduled(objects)
+	in := &Part{objects: objects, isInstant: true}
+	for _, node := range objects.Nodes {
+		in.nodes = append(in.nodes, Node{Object: node, Gone: Never})
 	}
-	return fromManifests(objects, "the pods without a node arrive at the start, in the order given, and no pod ends")
+	for _, pod := range objects.Running {
+		in.pods = append(in.pods, Pod{
+			Object: Unbind(pod), Node: pod.Spec.NodeName, Created: -runningSeconds, Scheduled: -runningSeconds, Ended: Never,
+		})
+	}
+	for _, pod := range objects.Pending {
+		in.pods = append(in.pods, Pod{Object: pod, Scheduled: Never, Ended: Never})
+	}
+	if s.Reschedule {
+		arrives := func(p Pod) bool { return p.Node == "" || !isBound(p.Object) }
+		arriving := slices.DeleteFunc(slices.Clone(in.pods), func(p Pod) bool { return !arrives(p) })
+		slices.SortStableFunc(arriving, func(a, b Pod) int {
+			return a.Object.CreationTimestamp.Compare(b.Object.CreationTimestamp.Time)
+		})
+		for i := range arriving {
+			arriving[i].Created = 0
+		}
+		in.pods = append(slices.DeleteFunc(in.pods, arrives), arriving...)
+	}
+	return in.Input(s)
 }
 
-// arrivalSeconds is the shortest time over which pods arrive again by default: the load of the first pods is measured, and known to the
-// scheduler, long before the last pods arrive.
+// isBound reports whether a pod stays on its node.
+func isBound(pod *v1.Pod) bool { return resources.IsNodeBound(pod) || resources.HasFixedNode(pod) }
+
+// arrivalSeconds is the shortest time over which the pods of manifests arrive again by default: the load of the first pods is measured, and
+// known to the scheduler, long before the last pods arrive.
 const arrivalSeconds = 3600
 
-// rescheduled converts manifests so that all pods are scheduled again: they arrive in the order of
-// their creation. Pods that are bound to their node, such as DaemonSet pods, mirror pods and pods whose creator chose it, run
-// there from the start. No pod ends.
-func (s Source) rescheduled(objects *manifest.Objects) Input {
-	var arriving []*v1.Pod
-	kept := *objects
-	kept.Running, kept.Pending = nil, nil
-	for _, pod := range objects.Running {
-		if resources.IsNodeBound(pod) || resources.HasFixedNode(pod) {
-			kept.Running = append(kept.Running, pod)
-		} else {
-			arriving = append(arriving, Bind(pod, ""))
+// assumeInstant adds the assumptions about manifests and snapshots.
+func (c *partConverter) assumeInstant(in *Input) {
+	running, pending := len(c.objects.Running), len(c.objects.Pending)
+	if c.source.Reschedule {
+		arriving := int64(running - c.running + pending)
+		rate := c.source.rate()
+		if c.source.Pack == 0 && arriving < arrivalSeconds {
+			rate = "spread over an hour"
+			for i := range arriving {
+				in.Pods[c.running+int(i)].Arrival = i * arrivalSeconds / arriving
+			}
 		}
-	}
-	removed := len(arriving)
-	arriving = append(arriving, objects.Pending...)
-	slices.SortStableFunc(arriving, func(a, b *v1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
-	kept.Pending = arriving
-	arrival, rate := s.arrival, s.rate()
-	if n := int64(len(arriving)); s.Pack < 0 && n < arrivalSeconds/defaultPack {
-		arrival, rate = func(i int) int64 { return int64(i) * arrivalSeconds / n }, "spread over an hour"
-	}
-	in := fromManifests(&kept, fmt.Sprintf(
-		"%s removed from %s (all but %d of DaemonSets, mirror pods and pods created on a node) and %s again, "+
+		in.assume("%s removed from %s (all but %d of DaemonSets, mirror pods and pods created on a node) and %s again, "+
 			"together with %s: in the order of creation, %s; no pod ends",
-		format.PartAre(removed, len(objects.Running), "running pod"), format.Form(removed, "its node", "their nodes"), len(kept.Running),
-		format.Form(removed, "arrives", "arrive"), format.Of(len(objects.Pending), "pending pod"), rate))
-	for i := range arriving {
-		in.Pods[len(kept.Running)+i].Arrival = arrival(i)
+			format.PartAre(running-c.running, running, "running pod"), format.Form(running-c.running, "its node", "their nodes"), c.running,
+			format.Form(running-c.running, "arrives", "arrive"), format.Of(pending, "pending pod"), rate)
+	} else {
+		in.assume("the pods without a node arrive at the start, in the order given, and no pod ends")
 	}
-	return in
-}
-
-// fromManifests converts the running pods, followed by the pending pods, with an assumption about the pending pods.
-func fromManifests(objects *manifest.Objects, assumption string) Input {
-	in := Input{
-		References: objects.Referred(), Workloads: objects.Workloads, Warnings: objects.Warnings, Missing: objects.Missing,
-		HasLimits: true, Kubernetes: objects.Kubernetes, Assumptions: []string{assumption},
-	}
-	for _, node := range objects.Nodes {
-		in.Nodes = append(in.Nodes, Node{Object: node, Gone: Never})
-	}
-	groups := groups{}
-	for _, pod := range slices.Concat(objects.Running, objects.Pending) {
-		p := fromPod(pod)
-		p.Group = groups.numberOf(pod)
-		in.Pods = append(in.Pods, p)
-	}
-	n := len(objects.Running)
-	in.assumeIf(n > 0, "%s with a node %s been running for a day", format.Of(n, "pod"), format.Form(n, "has", "have"))
-	in.References = releaseClaims(in.References, in.Pods)
+	in.assumeIf(c.running > 0, "%s with a node %s been running for a day",
+		format.Of(c.running, "pod"), format.Form(c.running, "has", "have"))
 	in.assumeNotSimulated()
-	return in
 }
 
-// fromPod converts a pod. Its timestamps are from the run, not from the cluster that it was read
-// from.
+// fromPod converts a pod that does not end.
 func fromPod(pod *v1.Pod) InputPod {
 	object := *pod
 	object.Status = v1.PodStatus{
 		Phase: pod.Status.Phase, QOSClass: pod.Status.QOSClass,
 		ContainerStatuses: pod.Status.ContainerStatuses, InitContainerStatuses: pod.Status.InitContainerStatuses,
 		ResourceClaimStatuses: pod.Status.ResourceClaimStatuses,
-	}
-	object.CreationTimestamp = metav1.NewTime(Time(0))
-	if pod.Spec.NodeName != "" {
-		object.CreationTimestamp = metav1.NewTime(Time(-runningSeconds))
-		setRunning(&object, pod.Spec.NodeName, Time(-runningSeconds))
 	}
 	demand := demandOf(pod)
 	return InputPod{
@@ -131,7 +116,10 @@ func limitOf(a resources.Amount) float64 {
 type constantUsage struct{ cpu, memory float64 }
 
 // At implements Usage.
-func (u constantUsage) At(int64) (cpu, memory float64) { return u.cpu, u.memory }
+func (u constantUsage) At(int64, int64) (cpu, memory float64) { return u.cpu, u.memory }
+
+// OfCopy implements Usage.
+func (u constantUsage) OfCopy(int) Usage { return u }
 
 // setUsage sets the usage of pods to their measured usage. The usage of other pods remains generated.
 func (in *Input) setUsage(reading *load.PodReading) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -42,8 +43,7 @@ func TestRescheduled(t *testing.T) {
 		rate int
 		want string
 	}{
-		{-1, "daemon@a static@a mirror@a chosen@a early+0 waits-too+900 waits+1800 late+2700"}, // over an hour
-		{0, "daemon@a static@a mirror@a chosen@a early+0 waits-too+0 waits+0 late+0"},
+		{0, "daemon@a static@a mirror@a chosen@a early+0 waits-too+900 waits+1800 late+2700"}, // over an hour
 		{1, "daemon@a static@a mirror@a chosen@a early+0 waits-too+1 waits+2 late+3"},
 		{2, "daemon@a static@a mirror@a chosen@a early+0 waits-too+0 waits+1 late+1"},
 	} {
@@ -71,5 +71,21 @@ func TestRescheduled(t *testing.T) {
 	}
 	if objects.Running[0].Spec.NodeName != "a" {
 		t.Error("the input objects have changed")
+	}
+}
+
+// TestGroupsOfManifests verifies that the pods of two rollouts of a Deployment are in one group.
+func TestGroupsOfManifests(t *testing.T) {
+	pod := func(name, owner, hash string) *v1.Pod {
+		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Name: name, Labels: map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: hash},
+			OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: owner, UID: "same", Controller: new(true)}},
+		}}
+	}
+	in := Source{}.FromManifests(
+		&manifest.Objects{Pending: []*v1.Pod{pod("a", "web-1", "1"), pod("b", "web-2", "2"), pod("c", "db-1", "1")}},
+	)
+	if a, b, c := in.Pods[0].Group, in.Pods[1].Group, in.Pods[2].Group; a != b || a == c {
+		t.Errorf("groups %d, %d and %d", a, b, c)
 	}
 }

@@ -33,6 +33,10 @@ type Part struct {
 	cordoned int
 	// unclaimed is the number of pods with volumes or devices whose claims the recording lacks.
 	unclaimed int
+	// generated is Recording.Generated.
+	generated []string
+	// isInstant is set for manifests and snapshots, which have no length.
+	isInstant bool
 }
 
 // Part prepares the part of a recording from one time to another, in seconds since its start; to is 0 for
@@ -46,7 +50,7 @@ func (r *Recording) Part(from, to int64) (*Part, error) {
 	if to == 0 {
 		to = r.About.Seconds()
 	}
-	in := &Part{about: r.About, from: from, seconds: (to - from) / step * step}
+	in := &Part{about: r.About, from: from, seconds: (to - from) / step * step, generated: r.Generated}
 	if in.seconds < step {
 		return nil, fmt.Errorf("found %d s from second %d to %d: must be at least %d s", max(to-from, 0), from, to, step)
 	}
@@ -73,6 +77,9 @@ func (in *Part) addPods(r *Recording) {
 		if p.Scheduled == Never {
 			p.Node = "" // it may have a node after the end of the part
 		}
+		if in.pods = append(in.pods, p); in.generated != nil {
+			continue
+		}
 		object := *p.Object
 		// Pods of a StatefulSet have the same name one after the other.
 		if object.UID == "" || uids[object.UID] {
@@ -85,8 +92,7 @@ func (in *Part) addPods(r *Recording) {
 		if references.RemoveMissing(&object) {
 			in.unclaimed++
 		}
-		p.Object = &object
-		in.pods = append(in.pods, p)
+		in.pods[len(in.pods)-1].Object = &object
 	}
 }
 
@@ -110,7 +116,7 @@ func (in *Part) addNodes(r *Recording) {
 		if second, ok := first[p.Node]; !ok || p.Scheduled < second {
 			first[p.Node] = p.Scheduled
 		}
-		if p.Scheduled >= 0 && !resources.IsNodeBound(p.Object) && !resources.HasFixedNode(p.Object) {
+		if p.Scheduled >= 0 && !isBound(p.Object) {
 			chosen[p.Node] = true
 		}
 	}
@@ -174,8 +180,12 @@ func (in *Part) Seconds() int64 { return in.seconds }
 // Input returns the nodes and pods to simulate. It reads Measured, Reschedule and Pack of the source.
 func (in *Part) Input(s Source) Input {
 	out := Input{
-		Part: in, Nodes: slices.Clone(in.nodes), References: in.objects.Referred(), Workloads: in.objects.Workloads, End: in.seconds,
-		Start: in.Time(0), Warnings: in.objects.Warnings, HasLimits: true, Kubernetes: in.objects.Kubernetes,
+		Nodes: slices.Clone(in.nodes), References: in.objects.Referred(), Workloads: in.objects.Workloads, End: in.seconds,
+		Start: in.Time(0), Warnings: in.objects.Warnings, Missing: in.objects.Missing, Kubernetes: in.objects.Kubernetes,
+		Assumptions: slices.Clone(in.generated),
+	}
+	if in.isRecorded() {
+		out.Part = in
 	}
 	c := partConverter{Part: in, source: s, nodes: map[string][]Node{}, groups: groups{}}
 	for _, n := range in.nodes {
@@ -189,10 +199,20 @@ func (in *Part) Input(s Source) Input {
 		}
 	}
 	out.References = releaseClaims(manifest.GenerateClaims(objects, out.References), out.Pods)
-	setShapes(out.Pods)
-	c.assume(&out)
+	switch {
+	case in.isInstant:
+		c.assumeInstant(&out)
+	case in.generated == nil:
+		c.assume(&out)
+		fallthrough
+	default:
+		setShapes(out.Pods)
+	}
 	return out
 }
+
+// isRecorded reports whether the part is of a recording over a time, in which pods have a history.
+func (in *Part) isRecorded() bool { return in.generated == nil && !in.isInstant }
 
 // partConverter converts pods of a part, and counts the pods of each assumption.
 type partConverter struct {
@@ -215,13 +235,16 @@ func (c *partConverter) pod(p *Pod) (InputPod, bool) {
 	out := fromPod(p.Object)
 	out.Group = c.groups.numberOf(p.Object)
 	out.Object.CreationTimestamp = metav1.NewTime(Time(p.Created))
+	if p.BaseCPU+p.BaseMemory > 0 {
+		out.BaseCPU, out.BaseMemory = p.BaseCPU, p.BaseMemory
+	}
 	out.Recorded = &Recorded{Node: p.Node}
-	bound := resources.IsNodeBound(p.Object) || resources.HasFixedNode(p.Object)
+	bound := isBound(p.Object)
 	switch {
 	case p.Scheduled < 0 && (bound || !c.source.Reschedule):
 		c.running++
 		setRunning(out.Object, p.Node, Time(p.Scheduled))
-	case p.Scheduled < 0:
+	case p.Scheduled < 0, c.isInstant && c.source.Reschedule:
 		out.Arrival = c.source.arrival(c.rescheduled)
 		c.rescheduled++
 	case c.source.Measured || bound && p.Scheduled != Never:
@@ -246,7 +269,9 @@ func (c *partConverter) pod(p *Pod) (InputPod, bool) {
 	default:
 		out.Duration = ended - p.Scheduled
 	}
-	c.setUsage(&out, p)
+	if c.setUsage(&out, p); !c.isRecorded() {
+		out.Recorded = nil
+	}
 	return out, true
 }
 
@@ -261,7 +286,7 @@ func setRunning(pod *v1.Pod, node string, since time.Time) {
 // end returns when a pod ended, at the latest when its node was gone. It returns false if the pod was scheduled on a
 // node that is not in the recording at that time.
 func (c *partConverter) end(p *Pod) (int64, bool) {
-	if p.Scheduled == Never {
+	if p.Scheduled == Never || !c.isRecorded() {
 		return p.Ended, true
 	}
 	for _, n := range c.nodes[p.Node] {
@@ -300,10 +325,13 @@ type recordedUsage struct {
 }
 
 // At implements Usage. Before the first sample it returns the first sample, and after the last sample the last sample.
-func (u recordedUsage) At(age int64) (cpu, memory float64) {
+func (u recordedUsage) At(age, _ int64) (cpu, memory float64) {
 	step := int(max(u.start+age, 0) / u.step)
 	return u.cpu.nearest(step), u.memory.nearest(step)
 }
+
+// OfCopy implements Usage.
+func (u recordedUsage) OfCopy(int) Usage { return u }
 
 // assume adds the assumptions about a recording.
 func (c *partConverter) assume(in *Input) {

@@ -148,7 +148,7 @@ func TestRecordedUsage(t *testing.T) {
 	}{
 		{-600, 100}, {0, 100}, {9, 100}, {10, 100}, {39, 100}, {40, 200}, {70, 200}, {99, 200}, {100, 400}, {3000, 400}, {70, 200}, {0, 100},
 	} {
-		if cpu, _ := in.Pods[0].Usage.At(test.age); math.Abs(cpu-test.want) > 0.5 {
+		if cpu, _ := in.Pods[0].Usage.At(test.age, 0); math.Abs(cpu-test.want) > 0.5 {
 			t.Errorf("age %d: %v, want %v", test.age, cpu, test.want)
 		}
 	}

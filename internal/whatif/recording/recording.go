@@ -1,6 +1,6 @@
 // Package recording is the model of clusters that a what-if reads. A Recording is a file with the history of a cluster:
-// its nodes and pods over time, and the usage of pods. An Input is the input of a run: Source makes it from a part of a
-// recording or from manifests, or generates it.
+// its nodes and pods over time, and the usage of pods. A Part of it becomes the Input of a run. Manifests and snapshots are parts without a
+// length, and generated clusters are recordings that are marked as generated.
 //
 // A file is a sequence of compressed chunks with a length and checksums, see format.go. A file that is cut off
 // loses its last chunk only.
@@ -83,6 +83,8 @@ type Recording struct {
 	// Load is the load of the nodes and Usage the usage of the pods at the time of a snapshot, nil if they are unknown.
 	Load  *load.Reading
 	Usage *load.PodReading
+	// Generated is set for a cluster that is generated, until it is written: sentences about what was assumed.
+	Generated []string
 }
 
 // Node is a node and the time in which it existed, in seconds since From. Appeared is negative or zero if the
@@ -103,6 +105,9 @@ type Pod struct {
 	Node string
 	// CPU is the usage in millicores, Memory the working set in bytes.
 	CPU, Memory Series
+	// BaseCPU and BaseMemory are the amounts, in the same units, of which usage that is generated is a multiple; with 0, these are the
+	// requests. They are set for clusters that are generated, and not written.
+	BaseCPU, BaseMemory float64
 }
 
 // Steps returns the number of steps of the recording: step i is at From + i*Step, the last step not after To.

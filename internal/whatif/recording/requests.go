@@ -17,8 +17,8 @@ type WorkloadRequests struct {
 	Memory int64 `json:"memory,omitempty"`
 }
 
-// setRequests changes the requests of the pods of workloads. Generated usage remains a multiple of the original requests.
-func (in *Input) setRequests(list []WorkloadRequests) {
+// SetRequests changes the requests of the pods of workloads. Generated usage remains a multiple of the original requests.
+func (in *Input) SetRequests(list []WorkloadRequests) {
 	if len(list) == 0 {
 		return
 	}
@@ -32,9 +32,6 @@ func (in *Input) setRequests(list []WorkloadRequests) {
 		if r := byWorkload[resources.WorkloadOf(p.Object)]; r != nil {
 			p.Object = SetRequests(p.Object, r.CPU, r.Memory)
 			p.Requests, p.Resources, p.Shape = PodAmounts(p.Object), demandOf(p.Object), 0
-		}
-		if p.Owner != nil {
-			p.Owner.shape = 0
 		}
 	}
 	setShapes(in.Pods)

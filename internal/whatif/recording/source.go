@@ -14,7 +14,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
-// Source specifies the input of runs. Exactly one of Files, Recording and Generate is set.
+// Source specifies an input of runs that is read. Either Files or Recording is set.
 type Source struct {
 	// Files are files and directories with manifests; "-" is the content of Stdin.
 	Files []string `json:"files,omitempty"`
@@ -34,55 +34,41 @@ type Source struct {
 	Reschedule bool `json:"reschedule,omitempty"`
 	// NoSpare leaves out the pods that only reserve capacity.
 	NoSpare bool `json:"noSpare,omitempty"`
-	// Generate is a specification in the syntax of ParseGenerated.
-	Generate string `json:"generate,omitempty"`
-	// Pack is the number of pods that arrive per second with Reschedule. With 0 all arrive at the start. -1 is defaultPack.
-	Pack int `json:"pack"`
+	// Pack is the number of pods that arrive per second with Reschedule. 0 is one, or fewer if the pods of manifests or of a snapshot
+	// would arrive in less than arrivalSeconds: the first pods have been measured before the last pods arrive.
+	Pack int `json:"pack,omitempty"`
 	// Requests replace the requests of the pods of workloads.
 	Requests []WorkloadRequests `json:"requests,omitempty"`
-}
-
-// defaultPack is the default of Pack: the first pods have been measured before the last pods arrive.
-const defaultPack = 1
-
-// podsPerSecond returns Pack or its default.
-func (s Source) podsPerSecond() int {
-	if s.Pack < 0 {
-		return defaultPack
-	}
-	return s.Pack
+	// Tail is how many seconds the run continues after the last arrival, unless the input is a recording over a time.
+	Tail int64 `json:"tail,omitempty"`
 }
 
 // arrival returns the second at which the pod with a number arrives with Reschedule.
-func (s Source) arrival(number int) int64 {
-	if n := s.podsPerSecond(); n > 0 {
-		return int64(number / n)
-	}
-	return 0
-}
+func (s Source) arrival(number int) int64 { return int64(number / max(s.Pack, 1)) }
 
 // rate describes arrival.
-func (s Source) rate() string {
-	if n := s.podsPerSecond(); n > 0 {
-		return fmt.Sprintf("%d per second", n)
-	}
-	return "all at the start"
-}
+func (s Source) rate() string { return fmt.Sprintf("%d per second", max(s.Pack, 1)) }
 
-// Input reads the input. Limits are generated for pods of generated clusters. Generated data depends on the
-// seed. Errors name the flag or the file, and the line.
-func (s Source) Input(seed uint64, limits Limits) (Input, error) {
-	in, err := s.input(seed, limits)
+// Input reads the input. Pods whose usage is not known have none. Errors name the flag or the file, and the line.
+func (s Source) Input(seed uint64) (Input, error) {
+	in, err := s.input(seed)
+	if err == nil && s.Strict {
+		err = manifest.RefuseWarnings(in.Warnings)
+	}
+	if err != nil {
+		return Input{}, err
+	}
 	if all := len(in.Pods); s.NoSpare {
 		in.Pods = slices.DeleteFunc(in.Pods, func(p InputPod) bool { return resources.IsSpare(p.Object) })
 		spare := all - len(in.Pods)
 		in.assumeIf(spare > 0, "%s left out: pods with a negative priority reserve capacity, as slack does",
 			format.PartAre(spare, all, "pod"))
 	}
-	if s.Generate == "" {
-		in.noteMissingUsage()
+	in.noteMissingUsage()
+	if in.End == 0 {
+		in.SetEnd(s.Tail)
 	}
-	in.setRequests(s.Requests)
+	in.SetRequests(s.Requests)
 	swapping := 0
 	for i := range in.Nodes {
 		if resources.HasSwap(in.Nodes[i].Object) {
@@ -92,7 +78,7 @@ func (s Source) Input(seed uint64, limits Limits) (Input, error) {
 	in.assumeIf(swapping > 0,
 		"%s %s swap, which is not simulated: more memory is in use than measured, and pods are killed that swap would save",
 		format.Part(swapping, len(in.Nodes), "node"), format.Form(swapping, "has", "have"))
-	return in, err
+	return in, nil
 }
 
 // noteMissingUsage states first in Missing how many pods have neither requests nor known usage, unless they are few: placing them by their
@@ -114,70 +100,42 @@ func (in *Input) noteMissingUsage() {
 }
 
 // input reads the input.
-func (s Source) input(seed uint64, limits Limits) (Input, error) {
-	switch {
-	case len(s.Files) > 0:
-		objects, err := manifest.Read(s.Files, bytes.NewReader(s.Stdin))
-		if err != nil {
-			return Input{}, err
-		}
-		return s.inputOfObjects("manifests: "+strings.Join(s.Files, ", "), objects)
-	case s.Recording != "":
+func (s Source) input(seed uint64) (in Input, err error) {
+	if s.Recording != "" {
 		return s.inputOfRecording(seed)
 	}
-	generated, err := ParseGenerated(s.Generate)
+	objects, err := manifest.Read(s.Files, bytes.NewReader(s.Stdin))
 	if err != nil {
-		return Input{}, fmt.Errorf("--generate: %w", err)
+		return in, err
 	}
-	in := generated.Input(seed, limits)
-	in.Name = "generated: " + s.Generate
+	in = s.FromManifests(objects)
+	in.Name = "manifests: " + strings.Join(s.Files, ", ")
 	return in, nil
-}
-
-// inputOfObjects returns the nodes and pods of manifests or of a snapshot.
-func (s Source) inputOfObjects(name string, objects *manifest.Objects) (Input, error) {
-	if err := s.refuse(objects.Warnings); err != nil {
-		return Input{}, err
-	}
-	in := s.FromManifests(objects)
-	in.Name = name
-	return in, nil
-}
-
-// refuse returns an error for warnings about content that is ignored, if they are refused.
-func (s Source) refuse(warnings []string) error {
-	if !s.Strict {
-		return nil
-	}
-	return manifest.RefuseWarnings(warnings)
 }
 
 // inputOfRecording returns the nodes and pods of a snapshot, or of the part of a recording of a seed.
-func (s Source) inputOfRecording(seed uint64) (Input, error) {
+func (s Source) inputOfRecording(seed uint64) (in Input, err error) {
 	read, err := openFlag(s.Recording)
 	if err != nil {
-		return Input{}, err
+		return in, err
 	}
 	if read.About.isSnapshot() {
 		objects, err := read.Cluster()
 		if err != nil {
-			return Input{}, fmt.Errorf("--recording: %s: %w", read.file, err)
+			return in, fmt.Errorf("--recording: %s: %w", read.file, err)
 		}
-		in, err := s.inputOfObjects(fmt.Sprintf("snapshot: %s, of %s", read.file, read.About.From.Format(time.RFC3339)), objects)
-		if err == nil && read.Usage != nil {
+		in = s.FromManifests(objects)
+		if in.Name = fmt.Sprintf("snapshot: %s, of %s", read.file, read.About.From.Format(time.RFC3339)); read.Usage != nil {
 			in.setUsage(read.Usage)
 		}
-		return in, err
+		return in, nil
 	}
 	parts := max(int64(s.Parts), 1)
 	part, err := read.part(parts, int64(seed%uint64(parts)))
 	if err != nil {
-		return Input{}, err
+		return in, err
 	}
-	if err := s.refuse(part.objects.Warnings); err != nil {
-		return Input{}, err
-	}
-	in := part.Input(s)
+	in = part.Input(s)
 	in.Name = "recording: " + s.Recording
 	in.assumeIf(parts > 1, "the recording is divided into %d parts of %s, one for each seed; numbers here are those of the first seed",
 		parts, time.Duration(part.seconds)*time.Second)

@@ -56,7 +56,7 @@ func openInput(t *testing.T, s Source) Input {
 // openInputOfSeed returns the input of a seed.
 func openInputOfSeed(t *testing.T, s Source, seed uint64) Input {
 	t.Helper()
-	in, err := s.Input(seed, Limits{CPU: 2, Memory: 2})
+	in, err := s.Input(seed)
 	must.Succeed(t, err)
 	return in
 }
@@ -78,7 +78,6 @@ func TestUsageMissing(t *testing.T) {
 		want   string
 	}{
 		"manifests":       {Source{Files: []string{"cluster.yaml"}}, nil, "1 of 2 pods has no request for CPU or for memory, and its"},
-		"generated":       {Source{Generate: "nodes=2,pods=10,best-effort=0.5"}, nil, ""},
 		"snapshot":        {Source{Recording: "s"}, []load.PodUsage{}, "1 of 2 pods has no request"},
 		"usage of others": {Source{Recording: "s"}, []load.PodUsage{{Namespace: "default", Name: "pending"}}, "1 of 2 pods has no request"},
 		"usage":           {Source{Recording: "s"}, []load.PodUsage{{Namespace: "default", Name: "running"}}, ""},
@@ -235,7 +234,7 @@ func describe(in Input) (text string) {
 		p := &in.Pods[i]
 		text += fmt.Sprint(p.Object.Name, p.Object.Spec.NodeName, p.Arrival, p.Duration, *p.Recorded)
 		for second := p.Arrival; p.Usage != nil && second < in.End; second += 10 {
-			cpu, memory := p.Usage.At(second - p.Arrival)
+			cpu, memory := p.Usage.At(second-p.Arrival, 0)
 			text += fmt.Sprint(" ", cpu, memory)
 		}
 		text += "\n"
@@ -268,7 +267,7 @@ func hour(t *testing.T) string {
 func TestPartsOfRecording(t *testing.T) {
 	s := Source{Recording: hour(t) + ",from=20m", Parts: 3}
 	for seed, want := range map[uint64]string{1: "p40m0s", 2: "p50m0s", 3: "p20m0s p30m0s", 4: "p40m0s"} {
-		in, err := s.Input(seed, Limits{})
+		in, err := s.Input(seed)
 		must.Succeed(t, err)
 		var names []string
 		for i := range in.Pods {
@@ -278,7 +277,7 @@ func TestPartsOfRecording(t *testing.T) {
 			t.Errorf("seed %d: pods %s until %d, want %s", seed, got, in.End, want)
 		}
 	}
-	if _, err := (Source{Recording: hour(t), Parts: 61}).Input(1, Limits{}); err == nil ||
+	if _, err := (Source{Recording: hour(t), Parts: 61}).Input(1); err == nil ||
 		!strings.Contains(err.Error(), "--seeds: invalid value 61: must be at most 60") {
 		t.Errorf("%v", err)
 	}

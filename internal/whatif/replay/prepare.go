@@ -61,10 +61,10 @@ func (r *run) prepareNodes(cluster *engine.Cluster) {
 	slices.SortStableFunc(r.removals, func(a, b int32) int { return cmp.Compare(r.input.Nodes[a].Gone, r.input.Nodes[b].Gone) })
 }
 
-// preparePods sets up the pods, adds the pods with a node to the cluster, and sets the end of the run.
+// preparePods sets up the pods, and adds the pods with a node to the cluster.
 func (r *run) preparePods(cluster *engine.Cluster) {
 	r.pods = make([]pod, len(r.input.Pods))
-	lastArrival, isIgnored := int64(0), engine.IgnoredResources(r.options.Config)
+	isIgnored := engine.IgnoredResources(r.options.Config)
 	for i := range r.input.Pods {
 		p := &r.input.Pods[i]
 		for name := range p.Requests.Extended.All() {
@@ -72,13 +72,12 @@ func (r *run) preparePods(cluster *engine.Cluster) {
 				p.Requests.Extended = p.Requests.Extended.With(name, 0)
 			}
 		}
-		r.pods[i] = newPod(r.options.Usage, int32(i), p)
+		r.pods[i] = newPod(p)
 		if p.Recorded != nil && p.Recorded.Deleted > 0 {
 			r.completions.add(p.Recorded.Deleted, int32(i))
 		}
 		if p.Object.Spec.NodeName == "" {
 			r.arrivals = append(r.arrivals, int32(i))
-			lastArrival = max(lastArrival, p.Arrival)
 			continue
 		}
 		if number, ok := r.nodeNumbers[p.Object.Spec.NodeName]; ok {
@@ -87,10 +86,6 @@ func (r *run) preparePods(cluster *engine.Cluster) {
 		}
 	}
 	slices.SortStableFunc(r.arrivals, func(a, b int32) int { return cmp.Compare(r.input.Pods[a].Arrival, r.input.Pods[b].Arrival) })
-	r.horizon = (lastArrival+Step-1)/Step*Step + r.options.Tail
-	if r.input.End > 0 {
-		r.horizon = r.input.End
-	}
 }
 
 // addNodeState adds the state of the node with the next number.

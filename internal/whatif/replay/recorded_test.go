@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/generate"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
@@ -154,14 +155,13 @@ func TestReschedule(t *testing.T) {
 // None counts as scheduled, and each has one pending time: (360 + 120) / 2 = 240 s on average. The input does not change: a second
 // run has the same result.
 func TestEvictedPodsWait(t *testing.T) {
-	in := recording.Input{
+	in := completed(generate.NewCluster{
 		Nodes: []recording.Node{machine("a", 1, 16), machine("b", 4, 16)},
-		Pods:  []recording.InputPod{needs("moved", 2, 1, 0, never), needs("deleted", 2, 1, 60, never)},
-	}
+		Pods:  []generate.NewPod{needs("moved", 2, 1, 0, never), needs("deleted", 2, 1, 60, never)},
+	}, generate.Limits{CPU: 2, Memory: 2}, 1)
 	in.Nodes[1].Gone = 300
 	in.Pods[0].Object.Spec.NodeName = "b"
 	in.Pods[1].Recorded = &recording.Recorded{Deleted: 420}
-	in = completed(in, recording.Limits{CPU: 2, Memory: 2}, 1)
 	for _, run := range []string{"first", "second"} {
 		got := outcomeOf(t, in, options(t, "default", "constant:mean=1", 1))
 		if got.Scheduled != 0 || got.Unschedulable != 2 || got.Churn != 2 || got.PendingSeconds.Mean != 240 {

@@ -73,7 +73,6 @@ type node struct {
 
 // pod is the state of a pod.
 type pod struct {
-	cursor recording.UsageCursor
 	// node is the number of the pod's node, or noNode.
 	node int32
 	// placed is the second at which the pod was placed on its first node.
@@ -91,8 +90,8 @@ type pod struct {
 const noNode = -1
 
 // newPod returns the state of a pod without a node.
-func newPod(model *recording.UsageModel, number int32, p *recording.InputPod) pod {
-	state := pod{cursor: model.Cursor(uint64(number), p.Group), node: noNode, pendingSince: p.Arrival}
+func newPod(p *recording.InputPod) pod {
+	state := pod{node: noNode, pendingSince: p.Arrival}
 	if p.Recorded != nil {
 		state.pendingSeconds = p.Recorded.Waited
 	}
@@ -103,7 +102,7 @@ func newPod(model *recording.UsageModel, number int32, p *recording.InputPod) po
 // as interrupted.
 func Run(ctx context.Context, in recording.Input, options Options) (result.Run, error) {
 	r := &run{
-		input: in, options: options, stop: ctx.Err, nodeNumbers: map[string]int32{}, queue: newQueue(),
+		input: in, horizon: in.End, options: options, stop: ctx.Err, nodeNumbers: map[string]int32{}, queue: newQueue(),
 		reasons: map[string]int{}, monitoring: newMonitoring(options.Metrics), totals: result.Totals{Saturation: options.Saturation},
 	}
 	r.input.Pods = slices.Clone(in.Pods) // evictions change pods
@@ -280,7 +279,7 @@ func (r *run) place(number, nodeNumber int32, second int64) {
 func (r *run) step() {
 	measure := r.now%r.options.Metrics.IntervalSeconds == 0
 	var measured []string
-	step := r.now/Step + r.warmUpSteps
+	elapsed := r.now + r.warmUpSteps*Step
 	ready := 0
 	for i := range r.nodes {
 		n := &r.nodes[i]
@@ -292,7 +291,7 @@ func (r *run) step() {
 		for _, number := range n.pods {
 			p := &r.input.Pods[number]
 			demand := p.Resources
-			demand.CPU, demand.Memory = r.usage(number, step)
+			demand.CPU, demand.Memory = p.Usage.At(r.now-r.pods[number].placed, elapsed)
 			r.demand = append(r.demand, demand)
 		}
 		effect, granted, victims := r.evaluator.Step(n.allocatable, r.demand)
@@ -325,16 +324,6 @@ func (r *run) step() {
 	if r.timeSeries.risksDue(r.now) {
 		r.timeSeries.addRisks(r.nodeRisks())
 	}
-}
-
-// usage returns the recorded usage of a pod at a step, or else its generated usage, in millicores and bytes.
-func (r *run) usage(number int32, step int64) (cpu, memory float64) {
-	p, state := &r.input.Pods[number], &r.pods[number]
-	if p.Usage != nil {
-		return p.Usage.At(r.now - state.placed)
-	}
-	cpu, memory = r.options.Usage.Next(&state.cursor, step)
-	return cpu * p.BaseCPU, memory * p.BaseMemory
 }
 
 // measurePods measures the usage of the pods of a node, given the CPU that they get and
@@ -399,7 +388,7 @@ func (r *run) result(interrupted bool) result.Run {
 	if r.autoscaler != nil {
 		run.Scaling = r.autoscaler.Result(r.options.Settle, r.now)
 	}
-	if r.input.End > 0 {
+	if r.input.Part != nil {
 		run.Recorded = &result.Recorded{CPULoad: run.CPULoad, MemoryLoad: run.MemoryLoad, Placements: r.placements}
 		for i := range r.input.Nodes {
 			if n := &r.input.Nodes[i]; n.Appeared > 0 || n.Gone < r.input.End {
@@ -412,20 +401,16 @@ func (r *run) result(interrupted bool) result.Run {
 
 // Step is the interval in seconds at which usage is evaluated. The pods on a node and
 // their usage at that second count until the next step.
-const Step = 60
+const Step = recording.Step
 
 // Options configure a run.
 type Options struct {
 	// Config is the configuration of the scheduler.
 	Config *internalconfig.KubeSchedulerConfiguration
-	// Usage of the pods.
-	Usage *recording.UsageModel
 	// Metrics is how the load is measured.
 	Metrics result.Metrics
 	// Saturation is the fraction of its allocatable CPU above which a node is saturated, result.DefaultSaturation if it is 0.
 	Saturation float64
-	// Tail is how many seconds the run continues after the last arrival.
-	Tail int64
 	// Settle is the number of seconds at the start that no figure counts, except unschedulable pods. Pods that arrive in them, such as
 	// pods that ran before and are scheduled again, do not count as pods that wait.
 	Settle int64

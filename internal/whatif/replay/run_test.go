@@ -12,6 +12,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/generate"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -20,46 +21,77 @@ import (
 
 const gib = 1 << 30
 
+// testOptions are the options of a run, and the usage that is generated for its pods.
+type testOptions struct {
+	Options
+	usage generate.UsageSpec
+	seed  uint64
+	// Tail is how many seconds runs continue after the last arrival, unless they are of a recording.
+	Tail int64
+}
+
 // options returns the options of a run with a built-in profile.
-func options(t testing.TB, profile, use string, seed uint64) Options {
+func options(t testing.TB, profile, use string, seed uint64) testOptions {
 	t.Helper()
 	read, err := engine.ReadConfig(profile)
 	must.Succeed(t, err)
 	config, err := read.Config()
 	must.Succeed(t, err)
-	spec, err := recording.ParseUsage(use)
-	must.Succeed(t, err)
-	model, err := recording.NewUsage(spec, seed)
+	spec, err := generate.ParseUsage(use)
 	must.Succeed(t, err)
 	metrics := result.Metrics{IntervalSeconds: 60, DelaySeconds: 60, WindowSeconds: 900}
-	return Options{Config: config, Usage: model, Metrics: metrics, Tail: 600}
+	return testOptions{Options{Config: config, Metrics: metrics}, spec, seed, 600}
 }
 
 // machine returns a node with cores and GiB of memory.
 func machine(name string, cores, memory int64) recording.Node {
-	return recording.NewNode(name, resources.Amounts{CPU: cores * 1000, Memory: memory * gib})
+	return generate.NewNode(name, resources.Amounts{CPU: cores * 1000, Memory: memory * gib})
 }
 
 // needs returns a pod that requests cores and GiB of memory.
-func needs(name string, cores, memory, arrival, end int64) recording.InputPod {
+func needs(name string, cores, memory, arrival, end int64) generate.NewPod {
 	duration := end
 	if end != recording.Never {
 		duration = end - arrival
 	}
-	return recording.NewPod(name, resources.Amounts{CPU: cores * 1000, Memory: memory * gib}, arrival, duration)
+	return generate.NewPod{
+		Name: name, Requests: resources.Amounts{CPU: cores * 1000, Memory: memory * gib}, Arrival: arrival, Duration: duration,
+	}
 }
 
-// completed returns a copy of an input whose pods are complete.
-func completed(in recording.Input, limits recording.Limits, seed uint64) recording.Input {
+// longestTail is longer than a test continues after the last arrival.
+const longestTail = 24 * 3600
+
+// completed returns a generated cluster as an input.
+func completed(c generate.NewCluster, limits generate.Limits, seed uint64) recording.Input {
+	c.Limits, c.Seed, c.Tail = limits, seed, longestTail
+	return generatedInput(c.Recording())
+}
+
+// generatedInput returns the input of a recording that is generated.
+func generatedInput(r *recording.Recording) recording.Input {
+	part, err := r.Part(0, 0)
+	if err != nil {
+		panic(err)
+	}
+	return part.Input(recording.Source{})
+}
+
+// withUsage returns a copy of an input with generated usage and an end.
+func (o *testOptions) withUsage(t *testing.T, in recording.Input) recording.Input {
+	t.Helper()
 	in.Pods = slices.Clone(in.Pods)
-	in.Complete(limits, seed)
+	must.Succeed(t, generate.AddUsage(&in, o.usage, o.seed))
+	if in.Part == nil {
+		in.SetEnd(o.Tail)
+	}
 	return in
 }
 
 // outcomeOf returns the result of a run.
-func outcomeOf(t *testing.T, in recording.Input, o Options) result.Run {
+func outcomeOf(t *testing.T, in recording.Input, o testOptions) result.Run {
 	t.Helper()
-	run, err := Run(t.Context(), in, o)
+	run, err := Run(t.Context(), o.withUsage(t, in), o.Options)
 	must.Succeed(t, err)
 	return run
 }
@@ -74,16 +106,16 @@ func outcomeOf(t *testing.T, in recording.Input, o Options) result.Run {
 //
 // The run ends at 660 s, 600 s after the last arrival.
 func TestRun(t *testing.T) {
-	cluster := recording.Input{
+	cluster := generate.NewCluster{
 		Nodes: []recording.Node{machine("a", 4, 16), machine("b", 4, 16)},
-		Pods: []recording.InputPod{
+		Pods: []generate.NewPod{
 			needs("p1", 2, 4, 0, recording.Never),
 			needs("p2", 2, 4, 0, recording.Never),
 			needs("p3", 1, 4, 60, recording.Never),
 		},
 	}
 	o := options(t, "default", "constant:mean=3,max=4", 1)
-	got := outcomeOf(t, completed(cluster, recording.Limits{CPU: 2, Memory: 2}, 1), o)
+	got := outcomeOf(t, completed(cluster, generate.Limits{CPU: 2, Memory: 2}, 1), o)
 	want := result.Run{
 		Outcome: result.Outcome{
 			// One node has limits of 4 cores all the time; the other node 4 in the first minute and
@@ -116,14 +148,14 @@ func TestRun(t *testing.T) {
 // pods wait for it. The first to arrive is bound at 100 s and runs for 50 s, its duration in the
 // trace; then the second is bound.
 func TestPodsWaitForCapacity(t *testing.T) {
-	cluster := recording.Input{
+	cluster := generate.NewCluster{
 		Nodes: []recording.Node{machine("a", 4, 16)},
-		Pods: []recording.InputPod{
+		Pods: []generate.NewPod{
 			needs("first", 4, 4, 0, 100), needs("second", 3, 4, 10, 60), needs("third", 3, 4, 20, 70),
 			needs("large", 5, 4, 30, 40), needs("larger", 6, 4, 30, 40),
 		},
 	}
-	got := outcomeOf(t, completed(cluster, recording.Limits{CPU: 1, Memory: 1}, 1), options(t, "default", "constant:mean=1", 1))
+	got := outcomeOf(t, completed(cluster, generate.Limits{CPU: 1, Memory: 1}, 1), options(t, "default", "constant:mean=1", 1))
 	if got.Scheduled != 3 || got.Unschedulable != 2 {
 		t.Errorf("%d scheduled, %d not; want 3 and 2", got.Scheduled, got.Unschedulable)
 	}
@@ -139,11 +171,11 @@ func TestPodsWaitForCapacity(t *testing.T) {
 // TestNodesBoot verifies that a pod that fits no ready node is bound to the node that is
 // ready at 300 s.
 func TestNodesBoot(t *testing.T) {
-	cluster := recording.Input{
+	cluster := generate.NewCluster{
 		Nodes: []recording.Node{machine("a", 4, 16), machine("b", 8, 16)},
-		Pods:  []recording.InputPod{needs("p", 8, 4, 0, recording.Never)},
+		Pods:  []generate.NewPod{needs("p", 8, 4, 0, recording.Never)},
 	}
-	in := completed(cluster, recording.Limits{CPU: 1, Memory: 1}, 1)
+	in := completed(cluster, generate.Limits{CPU: 1, Memory: 1}, 1)
 	in.Nodes[1].Appeared = 300
 	got := outcomeOf(t, in, options(t, "default", "constant:mean=1", 1))
 	if got.Scheduled != 1 || got.PendingSeconds.Max != 300 || got.NodesUsedPeak != 1 {
@@ -161,14 +193,14 @@ func TestMetricsDelay(t *testing.T) {
 		want    string
 	}{"before": {119, "a"}, "after": {180, "b"}} {
 		t.Run(name, func(t *testing.T) {
-			cluster := recording.Input{
+			cluster := generate.NewCluster{
 				Nodes: []recording.Node{machine("a", 8, 64), machine("b", 8, 64)},
-				Pods: []recording.InputPod{
+				Pods: []generate.NewPod{
 					needs("busy", 2, 1, 0, recording.Never), needs("idle", 2, 1, 0, recording.Never),
 					needs("late", 1, 1, tc.arrival, recording.Never),
 				},
 			}
-			in := completed(cluster, recording.Limits{CPU: 4, Memory: 1}, 1)
+			in := completed(cluster, generate.Limits{CPU: 4, Memory: 1}, 1)
 			in.Pods[1].BaseCPU = 0
 			o := options(t, "low-risk", "cpu=constant:mean=2;memory=constant:mean=0.1", 1)
 			o.Metrics.DelaySeconds = 120
@@ -185,12 +217,12 @@ func TestMetricsDelay(t *testing.T) {
 // TestSameSeedSameBytes verifies that a generated cluster gives the same bytes for the
 // same seed with every profile, and different bytes for different profiles.
 func TestSameSeedSameBytes(t *testing.T) {
-	spec, err := recording.ParseGenerated("nodes=30,pods=900,fill=1.1,over=1800,life=900,best-effort=0.1")
+	spec, err := generate.ParseGenerated("nodes=30,pods=900,fill=1.1,over=1800,life=900,best-effort=0.1")
 	must.Succeed(t, err)
 	seen := map[string]string{}
 	for _, profile := range engine.BuiltInProfiles {
 		once := func(seed uint64) string {
-			in := spec.Input(seed, recording.Limits{CPU: 3, Memory: 2, Unlimited: 0.1})
+			in := generatedInput(spec.Recording(seed, generate.Limits{CPU: 3, Memory: 2, Unlimited: 0.1}, longestTail))
 			raw, err := json.Marshal(outcomeOf(t, in, options(t, profile, "bursts:mean=0.8", seed)))
 			must.Succeed(t, err)
 			return string(raw)
@@ -211,7 +243,7 @@ func TestSameSeedSameBytes(t *testing.T) {
 
 // TestInterrupted verifies that an interrupted run returns the outcome until then.
 func TestInterrupted(t *testing.T) {
-	cluster := recording.Input{Nodes: []recording.Node{machine("a", 8, 64)}}
+	cluster := generate.NewCluster{Nodes: []recording.Node{machine("a", 8, 64)}}
 	for i := range int64(10) {
 		cluster.Pods = append(cluster.Pods, needs(string(rune('a'+i)), 1, 1, i*100, recording.Never))
 	}
@@ -226,7 +258,7 @@ func TestInterrupted(t *testing.T) {
 			cancel()
 		}
 	}
-	got, err := Run(ctx, completed(cluster, recording.Limits{CPU: 1, Memory: 1}, 1), o)
+	got, err := Run(ctx, o.withUsage(t, completed(cluster, generate.Limits{CPU: 1, Memory: 1}, 1)), o.Options)
 	must.Succeed(t, err)
 	// Pods arrived at 0, 100, 200 and 300 s.
 	if !got.Interrupted || got.Seconds != 300 || got.Scheduled != 4 || got.NotArrived != 6 {
@@ -280,14 +312,15 @@ func TestMonitoring(t *testing.T) {
 // TestPodUsageIsMeasured has two pods with requests of 2 cores and 4 GiB, limits of twice that and a demand of 1.5 times the
 // requests, on a node of 4 cores and 16 GiB: each gets 2 cores of the 3 that it demands, and uses 6 GiB.
 func TestPodUsageIsMeasured(t *testing.T) {
-	cluster := recording.Input{
+	cluster := generate.NewCluster{
 		Nodes: []recording.Node{machine("a", 4, 16)},
-		Pods:  []recording.InputPod{needs("p1", 2, 4, 0, recording.Never), needs("p2", 2, 4, 0, recording.Never)},
+		Pods:  []generate.NewPod{needs("p1", 2, 4, 0, recording.Never), needs("p2", 2, 4, 0, recording.Never)},
 	}
 	for _, reads := range []bool{false, true} {
 		o := options(t, "default", "constant:mean=1.5,max=4", 1)
 		r := &run{
-			input: completed(cluster, recording.Limits{CPU: 2, Memory: 2}, 1), options: o, stop: t.Context().Err,
+			input:   o.withUsage(t, completed(cluster, generate.Limits{CPU: 2, Memory: 2}, 1)),
+			options: o.Options, stop: t.Context().Err,
 			nodeNumbers: map[string]int32{}, queue: newQueue(), monitoring: newMonitoring(o.Metrics),
 		}
 		must.Succeed(t, r.prepare(t.Context()))
@@ -340,16 +373,16 @@ func TestCompletionsInOrder(t *testing.T) {
 // TestUnmeasured checks the pods that a profile that reads load places before the first reading, which arrives after the interval of a
 // minute and the delay of a minute: those that arrive in the first two minutes.
 func TestUnmeasured(t *testing.T) {
-	cluster := recording.Input{
+	cluster := generate.NewCluster{
 		Nodes: []recording.Node{machine("a", 64, 256)},
-		Pods: []recording.InputPod{
+		Pods: []generate.NewPod{
 			needs("p1", 1, 1, 0, recording.Never),
 			needs("p2", 1, 1, 59, recording.Never),
 			needs("p3", 1, 1, 3600, recording.Never),
 		},
 	}
 	for profile, want := range map[string]int{"default": 0, "limits": 0, "low-risk": 2, "predicted": 2} {
-		got := outcomeOf(t, completed(cluster, recording.Limits{CPU: 2, Memory: 2}, 1), options(t, profile, "constant:mean=0.5", 1))
+		got := outcomeOf(t, completed(cluster, generate.Limits{CPU: 2, Memory: 2}, 1), options(t, profile, "constant:mean=0.5", 1))
 		if got.Unmeasured != want || got.Scheduled != 3 {
 			t.Errorf("%s: %d of %d pods, want %d of 3", profile, got.Unmeasured, got.Scheduled, want)
 		}

@@ -14,7 +14,7 @@ func (r *run) prepareAutoscaler() error {
 	if r.options.Autoscaler == nil {
 		return nil
 	}
-	if r.input.End > 0 { // the autoscaler replaces the recorded autoscaler
+	if r.input.Part != nil { // the autoscaler replaces the recorded autoscaler
 		r.input.Nodes = slices.Clone(r.input.Nodes)
 		r.input.Nodes = slices.DeleteFunc(r.input.Nodes, func(n recording.Node) bool { return n.Appeared > 0 })
 		for i := range r.input.Nodes {
@@ -124,8 +124,9 @@ func (r *run) addDaemonPods(ctx context.Context, number int32) error {
 	}
 	for _, daemon := range r.autoscaler.DaemonPods(scaling.Cluster{Now: r.now, Nodes: r.input.Nodes, Pods: r.input.Pods}, number) {
 		podNumber := int32(len(r.input.Pods))
+		daemon.Usage = daemon.Usage.OfCopy(int(podNumber))
 		r.input.Pods = append(r.input.Pods, daemon)
-		r.pods = append(r.pods, newPod(r.options.Usage, podNumber, &daemon))
+		r.pods = append(r.pods, newPod(&daemon))
 		if err := r.engine.AssignPod(ctx, daemon.Object); err != nil {
 			return err
 		}

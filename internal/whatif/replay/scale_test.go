@@ -12,6 +12,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/generate"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
@@ -38,13 +39,13 @@ func withSlack(a *scaling.Config, rate string) *scaling.Config {
 }
 
 // scaledRun runs a cluster with an autoscaler.
-func scaledRun(t *testing.T, cluster recording.Input, a *scaling.Config, tail int64) (result.Run, map[string]string) {
+func scaledRun(t *testing.T, cluster generate.NewCluster, a *scaling.Config, tail int64) (result.Run, map[string]string) {
 	t.Helper()
 	o := options(t, "default", "constant:mean=0.5", 1)
 	o.Autoscaler, o.Tail = a, tail
 	r := &recorder{nodes: map[string]string{}}
 	o.Placed = r.placed
-	return outcomeOf(t, completed(cluster, recording.Limits{CPU: 2, Memory: 2}, 1), o), r.nodes
+	return outcomeOf(t, completed(cluster, generate.Limits{CPU: 2, Memory: 2}, 1), o), r.nodes
 }
 
 // TestBurst has one node of 4 cores, which 4 pods fill. At 605 s a burst of 4 more arrives.
@@ -53,7 +54,7 @@ func scaledRun(t *testing.T, cluster recording.Input, a *scaling.Config, tail in
 // for 125 s. With a rate of 100 % the autoscaler has added a node for 4 placeholders at the start,
 // and no pod waits; at 610 s it adds another node.
 func TestBurst(t *testing.T) {
-	cluster := recording.Input{Nodes: []recording.Node{machine("first", 4, 16)}}
+	cluster := generate.NewCluster{Nodes: []recording.Node{machine("first", 4, 16)}}
 	for _, name := range []string{"a", "b", "c", "d"} {
 		cluster.Pods = append(cluster.Pods, needs(name, 1, 2, 0, recording.Never))
 	}
@@ -86,7 +87,7 @@ func TestBurst(t *testing.T) {
 // a and e do not end. From 1120 s on, one added node is empty and the other added node runs e,
 // which fits on the first node in addition to a. 600 s later both are removed, and e moves.
 func TestNodesAreRemoved(t *testing.T) {
-	cluster := recording.Input{Nodes: []recording.Node{machine("first", 4, 16)}}
+	cluster := generate.NewCluster{Nodes: []recording.Node{machine("first", 4, 16)}}
 	for i := range 12 {
 		end := int64(1000)
 		if i == 0 || i == 4 {
@@ -120,9 +121,9 @@ func TestNodesAreRemoved(t *testing.T) {
 // TestSlackBeyondMaximum verifies that an excessive minimum adds nodes up to the maximum size of
 // the group.
 func TestSlackBeyondMaximum(t *testing.T) {
-	cluster := recording.Input{
+	cluster := generate.NewCluster{
 		Nodes: []recording.Node{machine("first", 4, 16)},
-		Pods:  []recording.InputPod{needs("a", 1, 2, 0, recording.Never)},
+		Pods:  []generate.NewPod{needs("a", 1, 2, 0, recording.Never)},
 	}
 	// A minimum of 100 cores, on at most 10 nodes of 2 cores.
 	config := withSlack(autoscalerConfig(t, "shape=2x8,max=10,interval=60,boot=60"), "0")
@@ -135,18 +136,18 @@ func TestSlackBeyondMaximum(t *testing.T) {
 
 // TestAutoscalerReasons verifies the reasons of unschedulable pods.
 func TestAutoscalerReasons(t *testing.T) {
-	one := func(cores int64) recording.Input {
-		return recording.Input{
+	one := func(cores int64) generate.NewCluster {
+		return generate.NewCluster{
 			Nodes: []recording.Node{machine("first", 1, 1)},
-			Pods:  []recording.InputPod{needs("a", cores, 2, 0, recording.Never), needs("b", cores, 2, 0, recording.Never)},
+			Pods:  []generate.NewPod{needs("a", cores, 2, 0, recording.Never), needs("b", cores, 2, 0, recording.Never)},
 		}
 	}
 	for name, tc := range map[string]struct {
-		cluster recording.Input
+		cluster generate.NewCluster
 		group   string
 		reasons map[string]int
 	}{
-		"no nodes": {recording.Input{Pods: one(4).Pods}, "shape=4x16", map[string]int{}},
+		"no nodes": {generate.NewCluster{Pods: one(4).Pods}, "shape=4x16", map[string]int{}},
 		"too large": {
 			one(5), "shape=4x16",
 			map[string]int{"Insufficient cpu, Insufficient memory; fits on no node of the autoscaler's groups": 2},
@@ -159,7 +160,7 @@ func TestAutoscalerReasons(t *testing.T) {
 			one(4), "shape=4x16,boot=86400",
 			map[string]int{"Insufficient cpu, Insufficient memory; a node for it is booting": 2},
 		},
-		"no pods":      {recording.Input{Nodes: one(1).Nodes}, "max=100000", map[string]int{}},
+		"no pods":      {generate.NewCluster{Nodes: one(1).Nodes}, "max=100000", map[string]int{}},
 		"no boot time": {one(4), "shape=4x16,boot=0", map[string]int{}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -185,9 +186,9 @@ func TestAutoscalerReasons(t *testing.T) {
 // TestAutoscalerSameBytes verifies that with an autoscaler, too, the same input and seed give
 // the same bytes, and that the input is not changed.
 func TestAutoscalerSameBytes(t *testing.T) {
-	spec, err := recording.ParseGenerated("nodes=3,shapes=16x64,fill=4,pods=400,over=3600,bursts=4,life=1200,best-effort=0.1")
+	spec, err := generate.ParseGenerated("nodes=3,shapes=16x64,fill=4,pods=400,over=3600,bursts=4,life=1200,best-effort=0.1")
 	must.Succeed(t, err)
-	in := spec.Input(7, recording.Limits{CPU: 2, Memory: 2})
+	in := generatedInput(spec.Recording(7, generate.Limits{CPU: 2, Memory: 2}, longestTail))
 	before := len(in.Nodes) + len(in.Pods)
 	var first string
 	for range 2 {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/generate"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
@@ -21,10 +22,10 @@ func TestDefaultSpreading(t *testing.T) {
 		want  map[string]int
 	}{{false, map[string]int{"big": 1, "a": 1, "b": 1, "c": 1}}, {true, map[string]int{"big": 4}}} {
 		t.Run(fmt.Sprintf("batch=%t", tc.batch), func(t *testing.T) {
-			cluster := recording.Input{
+			cluster := generate.NewCluster{
 				Nodes: []recording.Node{machine("big", 64, 256), machine("a", 8, 32), machine("b", 8, 32), machine("c", 8, 32)},
 			}
-			web := &recording.Owner{Name: "web", IsJob: tc.batch}
+			web := &generate.Owner{Name: "web", IsJob: tc.batch}
 			for i := range 4 {
 				pod := needs(fmt.Sprintf("p%d", i), 1, 4, 0, recording.Never)
 				pod.Owner = web
@@ -33,7 +34,7 @@ func TestDefaultSpreading(t *testing.T) {
 			o := options(t, "default", "constant:mean=1", 1)
 			got := map[string]int{}
 			o.Placed = func(_, node string) { got[node]++ }
-			outcomeOf(t, completed(cluster, recording.Limits{CPU: 2, Memory: 2}, 1), o)
+			outcomeOf(t, completed(cluster, generate.Limits{CPU: 2, Memory: 2}, 1), o)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Error(diff)
 			}

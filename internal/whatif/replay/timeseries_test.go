@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/generate"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
@@ -15,15 +16,15 @@ import (
 // them, which then has limits of 6 cores and a demand for all of them. A pod of 100 cores waits
 // from 60 s on. The run ends at 660 s, after 11 steps.
 func TestTimeSeries(t *testing.T) {
-	cluster := recording.Input{
+	cluster := generate.NewCluster{
 		Nodes: []recording.Node{machine("a", 4, 16), machine("b", 4, 16), machine("gone", 0, 0)},
-		Pods: []recording.InputPod{
+		Pods: []generate.NewPod{
 			needs("p1", 2, 4, 0, recording.Never), needs("p2", 2, 4, 0, recording.Never),
 			needs("p3", 1, 4, 60, recording.Never), needs("large", 100, 4, 60, recording.Never),
 		},
 	}
 	o := options(t, "default", "constant:mean=3,max=4", 1)
-	if got := outcomeOf(t, completed(cluster, recording.Limits{CPU: 2, Memory: 2}, 1), o).TimeSeries; got != nil {
+	if got := outcomeOf(t, completed(cluster, generate.Limits{CPU: 2, Memory: 2}, 1), o).TimeSeries; got != nil {
 		t.Errorf("%+v without Record", got)
 	}
 	o.Record = true
@@ -42,7 +43,7 @@ func TestTimeSeries(t *testing.T) {
 		MeanRisks:        append([]float64{0.5}, slices.Repeat([]float64{0.667}, 10)...),
 		HighestRisks:     append([]float64{0.5}, slices.Repeat([]float64{0.833}, 10)...),
 	}
-	if diff := cmp.Diff(want, outcomeOf(t, completed(cluster, recording.Limits{CPU: 2, Memory: 2}, 1), o).TimeSeries); diff != "" {
+	if diff := cmp.Diff(want, outcomeOf(t, completed(cluster, generate.Limits{CPU: 2, Memory: 2}, 1), o).TimeSeries); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -15,26 +15,23 @@ import (
 func addSlack(t *testing.T, r *result.Result, names ...string) {
 	t.Helper()
 	r.Settings.Autoscaler = &result.Autoscaler{Groups: []string{"name=" + markup}, Priced: true}
-	for i := range r.Scenarios {
-		s := &r.Scenarios[i]
-		for j := range s.Profiles {
-			p := &s.Profiles[j]
-			p.Slack = names[j]
-			for k := range p.Runs {
-				p.Runs[k].PendingSeconds.Mean = 100 - 10*float64(j) + float64(k)
-				p.Runs[k].Scaling = &result.Scaling{
-					Cost: 20 + float64(j) + 0.1*float64(k), NodeHours: 40, Slack: &result.SlackKept{Mean: 0.5},
-				}
+	for i := range r.Scenario.Profiles {
+		p := &r.Scenario.Profiles[i]
+		p.Slack = names[i]
+		for j := range p.Runs {
+			p.Runs[j].PendingSeconds.Mean = 100 - 10*float64(i) + float64(j)
+			p.Runs[j].Scaling = &result.Scaling{
+				Cost: 20 + float64(i) + 0.1*float64(j), NodeHours: 40, Slack: &result.SlackKept{Mean: 0.5},
 			}
 		}
-		s.Compare()
 	}
+	r.Scenario.Compare()
 }
 
 // TestFrontier checks a frontier whose first point has costs of 20, 20.1 and 20.2 and pending times of
 // 100, 101 and 102 s: t with 2 degrees of freedom is 4.303, and 4.303 x 0.1 / sqrt 3 = 0.248.
 func TestFrontier(t *testing.T) {
-	r := sample(t, 1, 2, 3, 10)
+	r := sample(t, 2, 3, 10)
 	addSlack(t, r, "0%", markup)
 	page := write(t, r)
 	read := text(t, page)
@@ -56,7 +53,7 @@ func TestFrontier(t *testing.T) {
 
 // TestNoFrontier checks that a result without slack, or with one amount of slack, has no frontier.
 func TestNoFrontier(t *testing.T) {
-	r := sample(t, 1, 2, 3, 10)
+	r := sample(t, 2, 3, 10)
 	if read := text(t, write(t, r)); strings.Contains(read, "Cost and benefit of slack") || strings.Contains(read, "slack kept") ||
 		strings.Contains(read, "Autoscaler") {
 		t.Error("a report without an autoscaler mentions slack")

@@ -50,7 +50,7 @@ func TestReportIsFinite(t *testing.T) {
 		}
 		r := &result.Result{
 			Profiles: []string{"p", "q"}, Source: result.Source{Nodes: 5},
-			Scenarios: []result.Scenario{{Profiles: []result.Profile{p, p}}},
+			Scenario: result.Scenario{Profiles: []result.Profile{p, p}},
 		}
 		var b strings.Builder
 		must.Succeed(t, page.Execute(&b, newView(Document{Result: r}, details[0])))

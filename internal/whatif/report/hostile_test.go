@@ -48,7 +48,7 @@ func mapTexts(v reflect.Value, replace func(string) string) {
 // resultWithPrefix returns a result with a prefix before all texts. Its report is larger than maxSizeWithSeries with any prefix.
 func resultWithPrefix(t *testing.T, prefix string) *result.Result {
 	t.Helper()
-	r := sample(t, 3, 3, 2, 5)
+	r := sample(t, 9, 2, 5)
 	mapTexts(reflect.ValueOf(r), func(text string) string { return prefix + text })
 	return r
 }

@@ -13,7 +13,7 @@ import (
 const markup = `<script>alert("1")</script>&'`
 
 // sample returns a result with generated runs.
-func sample(t *testing.T, scenarios, profiles, seeds, nodes int) *result.Result {
+func sample(t *testing.T, profiles, seeds, nodes int) *result.Result {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
 	r := &result.Result{
@@ -31,19 +31,16 @@ func sample(t *testing.T, scenarios, profiles, seeds, nodes int) *result.Result 
 	for i := range seeds {
 		r.Seeds = append(r.Seeds, uint64(i+1))
 	}
-	for i := range scenarios {
-		s := result.Scenario{Limits: fmt.Sprintf("ratio=%d", i+1), Usage: "cpu=bursts:mean=0.4;memory=beta:mean=0.5"}
-		for j, name := range r.Profiles {
-			p := result.Profile{Name: name}
-			for _, seed := range r.Seeds {
-				p.Runs = append(p.Runs, sampleRun(random, seed, j, nodes))
-			}
-			p.Runs[0].TimeSeries = sampleTimeSeries(random, j, nodes)
-			s.Profiles = append(s.Profiles, p)
+	r.Scenario.Limits, r.Scenario.Usage = "ratio=4", "cpu=bursts:mean=0.4;memory=beta:mean=0.5"
+	for i, name := range r.Profiles {
+		p := result.Profile{Name: name}
+		for _, seed := range r.Seeds {
+			p.Runs = append(p.Runs, sampleRun(random, seed, i, nodes))
 		}
-		s.Compare()
-		r.Scenarios = append(r.Scenarios, s)
+		p.Runs[0].TimeSeries = sampleTimeSeries(random, i, nodes)
+		r.Scenario.Profiles = append(r.Scenario.Profiles, p)
 	}
+	r.Scenario.Compare()
 	r.Conclude()
 	return r
 }

@@ -52,13 +52,11 @@ func seedText(seeds []uint64) string {
 // incompleteText describes how many runs are interrupted or missing, empty if none is.
 func incompleteText(r *result.Result) string {
 	interrupted, missing, total := 0, 0, 0
-	for i := range r.Scenarios {
-		for j := range r.Scenarios[i].Profiles {
-			profile := &r.Scenarios[i].Profiles[j]
-			total += len(r.Seeds)
-			missing += max(len(r.Seeds)-len(profile.Runs), 0)
-			interrupted += profile.Interrupted()
-		}
+	for i := range r.Scenario.Profiles {
+		profile := &r.Scenario.Profiles[i]
+		total += len(r.Seeds)
+		missing += max(len(r.Seeds)-len(profile.Runs), 0)
+		interrupted += profile.Interrupted()
 	}
 	if interrupted+missing == 0 && !r.Interrupted || r.Windows > 0 {
 		return ""

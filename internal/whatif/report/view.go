@@ -45,9 +45,10 @@ type Section struct {
 type view struct {
 	Document
 	// Compared is true if there are several profiles.
-	Compared  bool
-	Settings  []setting
-	Scenarios []scenario
+	Compared bool
+	Settings []setting
+	// Scenario is nil if there are no profiles.
+	Scenario *scenario
 	// Incomplete describes how many runs are missing or interrupted, if any.
 	Incomplete string
 	// Omitted describes content that the report omits to limit its size, if any.
@@ -57,10 +58,8 @@ type view struct {
 	RawData template.HTML
 }
 
-// scenario is one combination of limits and usage.
+// scenario shows what the profiles do.
 type scenario struct {
-	ID          int
-	Name        string
 	Description string
 	Comparisons []result.Comparison
 	Rows        []FigureRow
@@ -93,7 +92,7 @@ type FigureCell struct {
 func newView(document Document, d detail) view {
 	r := document.Result
 	v := view{Document: document, Compared: len(r.Profiles) > 1, Incomplete: incompleteText(r)}
-	if len(r.Scenarios) > 0 {
+	if len(r.Scenario.Profiles) > 0 {
 		v.Settings = settings(r)
 	}
 	if v.Title == "" {
@@ -104,25 +103,22 @@ func newView(document Document, d detail) view {
 		v.About = fmt.Sprintf("%s. %s, %s, %ss: %s. Simulated with the code of kube-scheduler on a virtual clock.", r.Source.Name,
 			format.Things(r.Source.Nodes, "node"), format.Things(r.Source.Pods, "pod"), r.PairNoun(), seedText(r.Seeds))
 	}
-	for i := range r.Scenarios {
-		s := newScenario(r, i)
-		s.Frontier = Frontier(&r.Scenarios[i], &r.Settings)
-		if over := overTime(&r.Scenarios[i]); d.charts && over != nil {
-			s.Folded = append(s.Folded, over)
-		}
-		s.Folded = append(s.Folded, podsSection(&r.Scenarios[i]))
-		v.Scenarios = append(v.Scenarios, s)
+	if len(r.Scenario.Profiles) == 0 {
+		return v
 	}
+	v.Scenario = newScenario(r)
+	v.Scenario.Frontier = Frontier(&r.Scenario, &r.Settings)
+	if over := overTime(&r.Scenario); d.charts && over != nil {
+		v.Scenario.Folded = append(v.Scenario.Folded, over)
+	}
+	v.Scenario.Folded = append(v.Scenario.Folded, podsSection(&r.Scenario))
 	return v
 }
 
-// newScenario returns the view of a scenario without its sections.
-func newScenario(r *result.Result, index int) scenario {
-	from := &r.Scenarios[index]
-	s := scenario{
-		ID: index + 1, Name: fmt.Sprintf("Scenario %d", index+1),
-		Description: from.Description(), Rows: FigureRows(r, from),
-	}
+// newScenario returns the view of the scenario without its sections.
+func newScenario(r *result.Result) *scenario {
+	from := &r.Scenario
+	s := &scenario{Description: from.Description(), Rows: FigureRows(r, from)}
 	for i := 1; i < len(from.Profiles); i++ {
 		s.Comparisons = append(s.Comparisons, result.NewComparison(r, &from.Profiles[0], &from.Profiles[i]))
 	}

@@ -77,7 +77,7 @@ func (d Document) writeWithin(w io.Writer, maxSize int) error {
 	var report bytes.Buffer
 	for _, level := range details {
 		view := newView(d, level)
-		if level.rawData && len(d.Scenarios) > 0 && d.Windows == 0 { // a shadow serves it
+		if level.rawData && len(d.Scenario.Profiles) > 0 && d.Windows == 0 { // a shadow serves it
 			raw, err := rawData(d.Result, level)
 			if err != nil {
 				return err
@@ -108,17 +108,15 @@ func (d Document) writeWithin(w io.Writer, maxSize int) error {
 func rawData(r *result.Result, d detail) (template.HTML, error) {
 	if !d.timeSeries {
 		reduced := r.WithoutRuns()
-		for i := range r.Scenarios {
-			for j, profile := range r.Scenarios[i].Profiles {
-				if !d.runs {
-					break
-				}
-				runs := append([]result.Run{}, profile.Runs...)
-				for k := range runs {
-					runs[k].TimeSeries, runs[k].Overloaded = nil, nil
-				}
-				reduced.Scenarios[i].Profiles[j].Runs = runs
+		for i, profile := range r.Scenario.Profiles {
+			if !d.runs {
+				break
 			}
+			runs := append([]result.Run{}, profile.Runs...)
+			for k := range runs {
+				runs[k].TimeSeries, runs[k].Overloaded = nil, nil
+			}
+			reduced.Scenario.Profiles[i].Runs = runs
 		}
 		r = reduced
 	}

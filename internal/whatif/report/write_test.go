@@ -24,7 +24,7 @@ func fileName(t *testing.T) string { return strings.NewReplacer("/", "-", ",", "
 // emptyResult returns a result with two profiles and without runs.
 func emptyResult() *result.Result {
 	return &result.Result{
-		Profiles: []string{"a", "b"}, Scenarios: []result.Scenario{{Profiles: []result.Profile{{Name: "a"}, {Name: "b"}}}},
+		Profiles: []string{"a", "b"}, Scenario: result.Scenario{Profiles: []result.Profile{{Name: "a"}, {Name: "b"}}},
 	}
 }
 
@@ -77,7 +77,7 @@ var external = regexp.MustCompile(`(?i)https?:|url\(|@import|<link|<script|NaN|I
 // TestLarge checks the report of the largest what-if in the documentation: it omits only raw data, has no external references,
 // its size is bounded, and the same result gives the same bytes.
 func TestLarge(t *testing.T) {
-	r := sample(t, 12, 6, 10, 1500)
+	r := sample(t, 6, 10, 1500)
 	page := write(t, r)
 	t.Logf("%d bytes", len(page))
 	if len(page) > maxSize {
@@ -99,7 +99,7 @@ func TestLarge(t *testing.T) {
 	}
 	for _, want := range []string{
 		"Insufficient cpu", "Clearly better", "Clearly worse", "interval", "ratio=4", "usage cpu=bursts:mean=0.4; memory=beta:mean=0.5",
-		"Summary", "Overloaded nodes", "seeds: 10, from 1 to 10",
+		"Overloaded nodes", "seeds: 10, from 1 to 10",
 	} {
 		if !strings.Contains(read, want) {
 			t.Errorf("the report lacks %q", want)
@@ -109,8 +109,8 @@ func TestLarge(t *testing.T) {
 		t.Error("the report of the same result has different bytes")
 	}
 	// All charts are present; their raw data is omitted.
-	if n := strings.Count(page, "Over time"); n != len(r.Scenarios) {
-		t.Errorf("%d times charts over time, want them in every scenario", n)
+	if n := strings.Count(page, "Over time"); n != 1 {
+		t.Errorf("%d times charts over time, want them once", n)
 	}
 	if !strings.Contains(page, details[1].omitted) {
 		t.Error("the report does not state what it omits")
@@ -121,7 +121,7 @@ func TestLarge(t *testing.T) {
 func TestSmall(t *testing.T) {
 	for _, nodes := range []int{6, 50} {
 		// Names as of real pods, not with markup.
-		raw, err := json.Marshal(sample(t, 1, 2, 5, nodes))
+		raw, err := json.Marshal(sample(t, 2, 5, nodes))
 		must.Succeed(t, err)
 		escaped, err := json.Marshal(markup)
 		must.Succeed(t, err)
@@ -137,7 +137,7 @@ func TestSmall(t *testing.T) {
 
 // TestRawData checks that the raw data is the complete result.
 func TestRawData(t *testing.T) {
-	r := sample(t, 1, 1, 1, 10)
+	r := sample(t, 1, 1, 10)
 	page := write(t, r)
 	_, rest, _ := strings.Cut(page, `<pre id="result">`)
 	raw, _, ok := strings.Cut(rest, `</pre>`)
@@ -150,7 +150,7 @@ func TestRawData(t *testing.T) {
 
 // TestWriteWithin checks that a report omits parts, the least important first, to fit into a size.
 func TestWriteWithin(t *testing.T) {
-	r := sample(t, 2, 3, 4, 1500)
+	r := sample(t, 6, 4, 1500)
 	last := math.MaxInt
 	for _, size := range []int{5 << 20, 300 << 10, 200 << 10, 120 << 10, 100 << 10} {
 		var b bytes.Buffer
@@ -169,11 +169,11 @@ func TestWriteWithin(t *testing.T) {
 
 // TestNoVerdicts checks that the report of one profile has no verdicts, and that the report of one seed states why it has none.
 func TestNoVerdicts(t *testing.T) {
-	read := text(t, write(t, sample(t, 1, 1, 1, 10)))
+	read := text(t, write(t, sample(t, 1, 1, 10)))
 	if strings.Contains(read, "verdict") || strings.Contains(read, "Clearly") {
 		t.Error("the report has a verdict")
 	}
-	read = text(t, write(t, sample(t, 1, 2, 1, 10)))
+	read = text(t, write(t, sample(t, 2, 1, 10)))
 	if !strings.Contains(read, "a difference may be chance") || strings.Contains(read, "Clearly") {
 		t.Error("the report has verdicts on one seed")
 	}
@@ -181,12 +181,12 @@ func TestNoVerdicts(t *testing.T) {
 
 // TestInterrupted checks that the report states which runs are incomplete.
 func TestInterrupted(t *testing.T) {
-	r := sample(t, 1, 2, 3, 10)
+	r := sample(t, 2, 3, 10)
 	r.Interrupted = true
-	p := r.Scenarios[0].Profiles
+	p := r.Scenario.Profiles
 	p[0].Runs[2].Interrupted = true
 	p[1].Runs = p[1].Runs[:0]
-	r.Scenarios[0].Compare()
+	r.Scenario.Compare()
 	r.Conclude()
 	read := text(t, write(t, r))
 	for _, want := range []string{"Interrupted.", "Of 6 runs, 1 was interrupted and 3 did not start", "1 interrupted", "No pair of runs with the same seed completed"} {

@@ -59,8 +59,8 @@ func TestFullestNode(t *testing.T) {
 	}
 	low, high := []Run{loaded(1, 0.85), loaded(2, 0.85)}, []Run{loaded(1, 1.15), loaded(2, 1.15)}
 	for i, runs := range [][2][]Run{{high, low}, {low, high}} {
-		r := &Result{Scenarios: []Scenario{*scenario(t, runs[0], runs[1])}}
-		c := NewComparison(r, &r.Scenarios[0].Profiles[0], &r.Scenarios[0].Profiles[1])
+		r := &Result{Scenario: *scenario(t, runs[0], runs[1])}
+		c := NewComparison(r, &r.Scenario.Profiles[0], &r.Scenario.Profiles[1])
 		if len(c.Better) != 1-i || len(c.Differs) != i || len(c.Worse) != 0 {
 			t.Errorf("%d: better %q, differs %q, worse %q", i, c.Better, c.Differs, c.Worse)
 		}

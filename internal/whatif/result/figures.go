@@ -171,8 +171,7 @@ func FigureByName(name string) (Definition, bool) {
 	return Figures[i], true
 }
 
-// Definitions returns the figures that the runs of a scenario have, in display
-// order.
+// Definitions returns the figures that the runs of a scenario have, in display order.
 func (s *Scenario) Definitions() []Definition {
 	met := AnyRun
 	for i := range s.Profiles {

@@ -29,21 +29,17 @@ func Merge(shards []*Result) (*Result, error) {
 	merged.Backtest = shards[0].Backtest
 	for _, r := range shards {
 		merged.Interrupted = merged.Interrupted || r.Interrupted
-		for i := range merged.Scenarios {
-			for j := range merged.Scenarios[i].Profiles {
-				profile := &merged.Scenarios[i].Profiles[j]
-				profile.Runs = append(profile.Runs, r.Scenarios[i].Profiles[j].Runs...)
-			}
+		for i := range merged.Scenario.Profiles {
+			profile := &merged.Scenario.Profiles[i]
+			profile.Runs = append(profile.Runs, r.Scenario.Profiles[i].Runs...)
 		}
 	}
-	for i := range merged.Scenarios {
-		for j := range merged.Scenarios[i].Profiles {
-			slices.SortFunc(merged.Scenarios[i].Profiles[j].Runs, func(a, b Run) int {
-				return slices.Index(merged.Seeds, a.Seed) - slices.Index(merged.Seeds, b.Seed)
-			})
-		}
-		merged.Scenarios[i].Compare()
+	for i := range merged.Scenario.Profiles {
+		slices.SortFunc(merged.Scenario.Profiles[i].Runs, func(a, b Run) int {
+			return slices.Index(merged.Seeds, a.Seed) - slices.Index(merged.Seeds, b.Seed)
+		})
 	}
+	merged.Scenario.Compare()
 	merged.Conclude()
 	return merged, nil
 }
@@ -103,10 +99,8 @@ func withoutRuns(r *Result) *Result {
 	common := r.WithoutRuns()
 	common.Shard, common.Seeds, common.Backtest, common.Interrupted = nil, nil, nil, false
 	common.Recommendation, common.Notes = nil, nil
-	for i := range common.Scenarios {
-		for j := range common.Scenarios[i].Profiles {
-			common.Scenarios[i].Profiles[j].Figures, common.Scenarios[i].Profiles[j].Verdict = nil, nil
-		}
+	for i := range common.Scenario.Profiles {
+		common.Scenario.Profiles[i].Figures, common.Scenario.Profiles[i].Verdict = nil, nil
 	}
 	return common
 }

@@ -15,7 +15,7 @@ import (
 func comparison(seeds int, shard Shard) *Result {
 	r := &Result{
 		APIVersion: APIVersion, Kind: Kind, Profiles: []string{"a", "b"},
-		Scenarios: []Scenario{{Usage: "beta", Profiles: []Profile{{Name: "a", Runs: []Run{}}, {Name: "b", Runs: []Run{}}}}},
+		Scenario: Scenario{Usage: "beta", Profiles: []Profile{{Name: "a", Runs: []Run{}}, {Name: "b", Runs: []Run{}}}},
 	}
 	if shard.Count > 0 {
 		r.Shard = &shard
@@ -26,11 +26,11 @@ func comparison(seeds int, shard Shard) *Result {
 		}
 		r.Seeds = append(r.Seeds, 10+uint64(i))
 		for j := range 2 {
-			p := &r.Scenarios[0].Profiles[j]
+			p := &r.Scenario.Profiles[j]
 			p.Runs = append(p.Runs, Run{Seed: 10 + uint64(i), Outcome: Outcome{OverloadMinutes: float64(i * (j + 1) * (j + 1))}})
 		}
 	}
-	r.Scenarios[0].Compare()
+	r.Scenario.Compare()
 	return r
 }
 

@@ -31,7 +31,7 @@ func (r *Result) notes() []string {
 		}
 		notes = append(notes, note)
 	} else if r.neverOverloaded() && r.allRuns(func(run *Run) bool { return run.Unschedulable > 0 && len(run.Reasons) > 0 }) {
-		run := &r.Scenarios[0].Profiles[0].Runs[0]
+		run := &r.Scenario.Profiles[0].Runs[0]
 		notes = append(notes, fmt.Sprintf("No node was overloaded, but %s no node: %s. See the reasons below.",
 			format.Of(run.Unschedulable, "pod")+" "+format.Form(run.Unschedulable, "has", "have"), MostFrequent(run.Reasons)[0]))
 	} else if r.neverOverloaded() {
@@ -43,12 +43,10 @@ func (r *Result) notes() []string {
 // allRuns reports whether there are runs, and a condition is true for all of them.
 func (r *Result) allRuns(condition func(*Run) bool) bool {
 	found := false
-	for i := range r.Scenarios {
-		for j := range r.Scenarios[i].Profiles {
-			for k := range r.Scenarios[i].Profiles[j].Runs {
-				if found = true; !condition(&r.Scenarios[i].Profiles[j].Runs[k]) {
-					return false
-				}
+	for i := range r.Scenario.Profiles {
+		for j := range r.Scenario.Profiles[i].Runs {
+			if found = true; !condition(&r.Scenario.Profiles[i].Runs[j]) {
+				return false
 			}
 		}
 	}
@@ -68,17 +66,15 @@ func (r *Result) neverOverloaded() bool {
 // unmeasured returns the profiles that placed many pods before the first reading of load, and the largest number of such pods in a run, of
 // those that were scheduled.
 func (r *Result) unmeasured() (profiles []string, pods, of int) {
-	for j, name := range r.Profiles {
+	for i := range r.Scenario.Profiles {
 		found := false
-		for i := range r.Scenarios {
-			for _, run := range r.Scenarios[i].Profiles[j].Runs {
-				if found = found || float64(run.Unmeasured) > muchUnmeasured*float64(run.Scheduled); run.Unmeasured > pods {
-					pods, of = run.Unmeasured, run.Scheduled
-				}
+		for _, run := range r.Scenario.Profiles[i].Runs {
+			if found = found || float64(run.Unmeasured) > muchUnmeasured*float64(run.Scheduled); run.Unmeasured > pods {
+				pods, of = run.Unmeasured, run.Scheduled
 			}
 		}
 		if found {
-			profiles = append(profiles, name)
+			profiles = append(profiles, r.Scenario.Profiles[i].Name)
 		}
 	}
 	return profiles, pods, of
@@ -86,21 +82,18 @@ func (r *Result) unmeasured() (profiles []string, pods, of int) {
 
 // idleNote is the note on runs without overload: how near nodes came to their capacity, and how to simulate a busier cluster.
 func (r *Result) idleNote() string {
-	var p95, highest, mean float64
-	usage := false
-	for i := range r.Scenarios {
-		for j := range r.Scenarios[i].Profiles {
-			profile := &r.Scenarios[i].Profiles[j]
-			if profile.Slack != "" {
-				return "No node was overloaded in any run. Compare the pending time of pods with the cost of nodes."
-			}
-			for k := range profile.Runs {
-				run := &profile.Runs[k]
-				p95, highest = max(p95, run.CPULoad.P95), max(highest, run.CPULoad.Max, run.MemoryLoad.Max)
-			}
+	var p95, highest float64
+	for i := range r.Scenario.Profiles {
+		profile := &r.Scenario.Profiles[i]
+		if profile.Slack != "" {
+			return "No node was overloaded in any run. Compare the pending time of pods with the cost of nodes."
 		}
-		usage, mean = usage || r.Scenarios[i].UsageMean > 0, max(mean, r.Scenarios[i].UsageMean)
+		for j := range profile.Runs {
+			run := &profile.Runs[j]
+			p95, highest = max(p95, run.CPULoad.P95), max(highest, run.CPULoad.Max, run.MemoryLoad.Max)
+		}
 	}
+	mean := r.Scenario.UsageMean
 	mostKnown := 2*r.Source.UsageKnown > r.Source.Pods
 	note := fmt.Sprintf(
 		"No node was overloaded in any run: the CPU load of nodes was %s of their capacity at the 95th percentile, and no load "+
@@ -111,9 +104,9 @@ func (r *Result) idleNote() string {
 	// The usage at which the 95th percentile reaches the capacity, as the load is in proportion to it.
 	more := math.Ceil(10*max(mean/p95, mean+0.1)) / 10
 	switch {
-	case strings.HasPrefix(r.Scenarios[0].Usage, "measured") && mostKnown:
+	case strings.HasPrefix(r.Scenario.Usage, "measured") && mostKnown:
 		return note + "Take the snapshot at the busiest time of the day to see how profiles differ."
-	case !usage || mostKnown:
+	case mean == 0 || mostKnown:
 		return note + "Use a busier part of the recording to see how profiles differ."
 	case p95 == 0 || more > maxMeanUsage:
 		return note + "Use more pods to see how profiles differ."

@@ -50,19 +50,19 @@ func TestNotes(t *testing.T) {
 		},
 		"a few before the first reading": {[]Run{busy, few}, 0.7, "", ""},
 	} {
-		r := Result{Source: Source{Pods: 10}, Profiles: []string{"first", "second"}, Scenarios: []Scenario{{UsageMean: tc.mean}}}
+		r := Result{Source: Source{Pods: 10}, Profiles: []string{"first", "second"}, Scenario: Scenario{UsageMean: tc.mean}}
 		if tc.mean > 0 {
 			r.Source.Name = "generated: pods=10"
 		}
 		if tc.mean < 0 {
-			r.Scenarios[0].Usage, r.Source.UsageKnown = "measured", 10
+			r.Scenario.Usage, r.Source.UsageKnown = "measured", 10
 		}
 		for i, profile := range r.Profiles {
 			p := Profile{Name: profile, Slack: tc.slack}
 			if i < len(tc.runs) {
 				p.Runs = tc.runs[i : i+1]
 			}
-			r.Scenarios[0].Profiles = append(r.Scenarios[0].Profiles, p)
+			r.Scenario.Profiles = append(r.Scenario.Profiles, p)
 		}
 		got := strings.Join(r.notes(), " ")
 		if !strings.Contains(got, tc.want) || strings.HasSuffix(tc.want, ".") && !strings.HasSuffix(got, tc.want) ||

@@ -18,7 +18,7 @@ type Recommendation struct {
 	Profile string `json:"profile"`
 	// Of is the profile that Effect and Price describe if no profile is recommended: the alternative with the least cost or overload.
 	Of string `json:"of,omitempty"`
-	// Effect and Price have a sentence for each scenario that they differ in.
+	// Effect and Price have at most one sentence on the figures; the price of slack has a second one.
 	Effect   []string `json:"effect"`
 	Price    []string `json:"price"`
 	Evidence []string `json:"evidence"`
@@ -29,15 +29,12 @@ type Recommendation struct {
 // Describes reports whether Effect and Price are about a profile.
 func (s *Recommendation) Describes(profile string) bool { return profile == cmp.Or(s.Of, s.Profile) }
 
-// maxSentences is the number of scenarios that the box describes.
-const maxSentences = 4
-
 // Conclude sets the verdicts, the recommendation and the notes from the figures of the profiles. There is no recommendation if nothing
 // is compared.
 func (r *Result) Conclude() {
 	r.Recommendation, r.Notes = nil, r.notes()
 	r.setModelErrors()
-	if len(r.Profiles) < 2 || len(r.Scenarios) == 0 {
+	if len(r.Scenario.Profiles) < 2 {
 		return
 	}
 	r.setVerdicts()
@@ -47,7 +44,7 @@ func (r *Result) Conclude() {
 	if topic == &cost {
 		keep = "costs clearly less or overloads nodes for clearly less time, without"
 	}
-	best := least(improving(r), func(profile int) float64 { return sumOfMeans(r, profile, topic.figure.Name) })
+	best := least(improving(r), func(profile int) float64 { return r.mean(profile, topic.figure.Name) })
 	switch {
 	case r.nothingScheduled():
 		s.Headline = "Cannot tell: no pod was scheduled with any profile."
@@ -78,11 +75,9 @@ func (r *Result) setModelErrors() {
 		return
 	}
 	for _, b := range r.Backtest.Figures {
-		for _, s := range r.Scenarios {
-			for _, p := range s.Profiles {
-				if d := p.Figures[b.Name].Difference; d != nil && b.Unit == nodeMinutes {
-					d.ModelError = math.Abs(b.Simulated-b.Measured) / float64(len(r.Seeds))
-				}
+		for _, p := range r.Scenario.Profiles {
+			if d := p.Figures[b.Name].Difference; d != nil && b.Unit == nodeMinutes {
+				d.ModelError = math.Abs(b.Simulated-b.Measured) / float64(len(r.Seeds))
 			}
 		}
 	}
@@ -97,13 +92,11 @@ func (s *Recommendation) describeIdle(r *Result) {
 	}
 }
 
-// setVerdicts sets the verdict on each profile after the first, in each scenario.
+// setVerdicts sets the verdict on each profile after the first.
 func (r *Result) setVerdicts() {
-	for i := range r.Scenarios {
-		profiles := r.Scenarios[i].Profiles
-		for j := 1; j < len(profiles); j++ {
-			profiles[j].Verdict = new(verdictOn(r, &profiles[0], &profiles[j]))
-		}
+	profiles := r.Scenario.Profiles
+	for i := 1; i < len(profiles); i++ {
+		profiles[i].Verdict = new(verdictOn(r, &profiles[0], &profiles[i]))
 	}
 }
 
@@ -111,7 +104,7 @@ func (r *Result) setVerdicts() {
 func (s *Recommendation) use(r *Result, profile int, condition string) {
 	s.Profile = r.Profiles[profile]
 	s.Headline = "Use " + s.Profile + " in place of " + r.Profiles[0] + condition
-	slack := r.Scenarios[0].Profiles[profile].Slack
+	slack := r.Scenario.Profiles[profile].Slack
 	name := strings.TrimSuffix(s.Profile, ", slack "+slack)
 	switch isSlack := r.comparesSlack(); {
 	case isSlack && strings.HasSuffix(slack, "%"):
@@ -135,17 +128,14 @@ func (s *Recommendation) describeOther(r *Result, figure string) {
 	for i := range others {
 		others[i] = i + 1
 	}
-	other := least(others, func(profile int) float64 { return sumOfMeans(r, profile, figure) })
+	other := least(others, func(profile int) float64 { return r.mean(profile, figure) })
 	s.Of = r.Profiles[other]
 	s.describe(r, other)
 }
 
-// sumOfMeans returns the sum of a figure of a profile over all scenarios.
-func sumOfMeans(r *Result, profile int, figure string) (sum float64) {
-	for i := range r.Scenarios {
-		sum += r.Scenarios[i].Profiles[profile].Figures[figure].Mean
-	}
-	return sum
+// mean returns the mean of a figure of a profile.
+func (r *Result) mean(profile int, figure string) float64 {
+	return r.Scenario.Profiles[profile].Figures[figure].Mean
 }
 
 // least returns the first of the profiles with the smallest value, 0 if there are none.
@@ -156,16 +146,11 @@ func least(profiles []int, value func(profile int) float64) int {
 	return slices.MinFunc(profiles, func(a, b int) int { return cmp.Compare(value(a), value(b)) })
 }
 
-// improving returns the indexes of the profiles that are better than the first profile in one scenario, and worse in none.
+// improving returns the indexes of the profiles that are better than the first profile.
 func improving(r *Result) []int {
 	var profiles []int
-	for i := 1; i < len(r.Profiles); i++ {
-		better, worse := false, false
-		for j := range r.Scenarios {
-			answer := r.Scenarios[j].Profiles[i].Verdict.Answer
-			better, worse = better || answer == Better, worse || answer == Worse
-		}
-		if better && !worse {
+	for i := 1; i < len(r.Scenario.Profiles); i++ {
+		if r.Scenario.Profiles[i].Verdict.Answer == Better {
 			profiles = append(profiles, i)
 		}
 	}
@@ -174,28 +159,15 @@ func improving(r *Result) []int {
 
 // describe adds the effect of a profile, and its price.
 func (s *Recommendation) describe(r *Result, profile int) {
-	for i := range r.Scenarios {
-		prefix := ""
-		if len(r.Scenarios) > 1 {
-			prefix = fmt.Sprintf("Scenario %d: ", i+1)
-		}
-		base, other := &r.Scenarios[i].Profiles[0], &r.Scenarios[i].Profiles[profile]
-		if i >= maxSentences {
-			rest := fmt.Sprintf("%d more %s: see below.", len(r.Scenarios)-i, format.Noun(len(r.Scenarios)-i, "scenario"))
-			s.Effect, s.Price = append(s.Effect, rest), append(s.Price, rest)
-			return
-		}
-		if text := other.Verdict.Sentence; text != "" {
-			s.Effect = append(s.Effect, prefix+text)
-		}
-		c := NewComparison(r, base, other)
-		if len(c.Worse) == 0 {
-			s.Price = append(s.Price, prefix+"No figure is clearly worse."+nodes(base, other))
-		} else {
-			s.Price = append(s.Price, prefix+"Clearly worse: "+strings.Join(c.Worse, "; ")+"."+nodes(base, other))
-		}
+	base, other := &r.Scenario.Profiles[0], &r.Scenario.Profiles[profile]
+	if text := other.Verdict.Sentence; text != "" {
+		s.Effect = append(s.Effect, text)
 	}
-	s.Effect, s.Price = slices.Compact(s.Effect), slices.Compact(s.Price)
+	price := "No figure is clearly worse."
+	if c := NewComparison(r, base, other); len(c.Worse) > 0 {
+		price = "Clearly worse: " + strings.Join(c.Worse, "; ") + "."
+	}
+	s.Price = append(s.Price, price+nodes(base, other))
 }
 
 // nodes returns the number of nodes that the profiles use, or their cost if nodes have prices.
@@ -218,7 +190,7 @@ func nodes(base, other *Profile) string {
 // evidence returns the evidence of a result: its runs, input, backtest and assumptions.
 func evidence(r *Result) []string {
 	out := []string{
-		fmt.Sprintf("%d pairs of simulated runs for each scenario, %s, %s. Intervals are for %s of the mean over %ss.", len(r.Seeds),
+		fmt.Sprintf("%d pairs of simulated runs, %s, %s. Intervals are for %s of the mean over %ss.", len(r.Seeds),
 			format.Things(r.Source.Nodes, "node"), format.Things(r.Source.Pods, "pod"),
 			format.Format(100*r.Settings.Level, 0)+format.ThinSpace+"%", r.PairNoun()),
 	}
@@ -229,7 +201,7 @@ func evidence(r *Result) []string {
 	if r.Source.Exact {
 		out[0] += " Nothing is sampled: another run would be the same."
 	}
-	if usage := r.Scenarios[0].Usage; usage == "recorded" || usage == "measured" {
+	if usage := r.Scenario.Usage; usage == "recorded" || usage == "measured" {
 		out = append(out, "The usage of pods is "+usage+".")
 	}
 	if r.Backtest != nil {
@@ -273,10 +245,10 @@ func (s *Recommendation) recommendSlack(r *Result) {
 // is removed: "slack 10%" for "default, slack 10%".
 func SlackNames(r *Result) []string {
 	names := slices.Clone(r.Profiles[1:])
-	if len(r.Scenarios) == 0 || r.Scenarios[0].Profiles[0].Slack == "" {
+	if len(r.Scenario.Profiles) == 0 || r.Scenario.Profiles[0].Slack == "" {
 		return names
 	}
-	common := strings.TrimSuffix(r.Profiles[0], "slack "+r.Scenarios[0].Profiles[0].Slack)
+	common := strings.TrimSuffix(r.Profiles[0], "slack "+r.Scenario.Profiles[0].Slack)
 	for i, name := range names {
 		if names[i] = strings.TrimPrefix(name, common); names[i] == name {
 			return r.Profiles[1:]
@@ -288,12 +260,12 @@ func SlackNames(r *Result) []string {
 // bestSlack returns the index of the cheapest profile that improves the pending time by at least enoughReduction of the largest
 // reduction, 0 if there is none.
 func bestSlack(r *Result) int {
-	waiting := func(profile int) float64 { return sumOfMeans(r, profile, pending.figure.Name) }
+	waiting := func(profile int) float64 { return r.mean(profile, pending.figure.Name) }
 	profiles := improving(r)
 	largest := waiting(0) - waiting(least(profiles, waiting))
 	profiles = slices.DeleteFunc(profiles, func(profile int) bool {
 		reduction := waiting(0) - waiting(profile)
 		return reduction <= 0 || reduction < enoughReduction*largest
 	})
-	return least(profiles, func(profile int) float64 { return sumOfMeans(r, profile, "cost") })
+	return least(profiles, func(profile int) float64 { return r.mean(profile, "cost") })
 }

@@ -24,8 +24,8 @@ func comparisonOf(seeds int, figures figures) *Result {
 		base.Figures[name], other.Figures[name] = Figure{Mean: f[0]}, Figure{Mean: f[1], Difference: d}
 	}
 	r := &Result{
-		Profiles:  []string{"default", "other"},
-		Scenarios: []Scenario{{Profiles: []Profile{base, other}}},
+		Profiles: []string{"default", "other"},
+		Scenario: Scenario{Profiles: []Profile{base, other}},
 		Assumed: []string{
 			"the usage of pods is generated, with seeds 1 to 5", "a node has 110 pods",
 			"labels, taints and amounts of nodes are those last recorded",
@@ -124,7 +124,7 @@ func TestModelError(t *testing.T) {
 		r.Backtest = &Backtest{
 			Figures: []BacktestFigure{{Name: "overloadMinutes", Unit: nodeMinutes, Measured: 1000, Simulated: 1000 - errs}},
 		}
-		s, v := concluded(r), r.Scenarios[0].Profiles[1].Verdict
+		s, v := concluded(r), r.Scenario.Profiles[1].Verdict
 		const reason = "The error of the model, 184 node minutes, is larger than the difference, 180."
 		if isUnclear := want == CannotTell; v.Answer != want || (v.Reason == reason) != isUnclear ||
 			strings.HasPrefix(
@@ -139,9 +139,9 @@ func TestModelError(t *testing.T) {
 // TestRecommendationOfRejectedProfiles checks that the box describes the profile with the least overload if none is recommended.
 func TestRecommendationOfRejectedProfiles(t *testing.T) {
 	r := comparisonOf(5, figures{"overloadMinutes": {100, 110, 0}})
-	third := comparisonOf(5, figures{"overloadMinutes": {100, 90, 0}}).Scenarios[0].Profiles[1]
+	third := comparisonOf(5, figures{"overloadMinutes": {100, 90, 0}}).Scenario.Profiles[1]
 	third.Name = "third"
-	r.Profiles, r.Scenarios[0].Profiles = append(r.Profiles, third.Name), append(r.Scenarios[0].Profiles, third)
+	r.Profiles, r.Scenario.Profiles = append(r.Profiles, third.Name), append(r.Scenario.Profiles, third)
 	s := concluded(r)
 	if !strings.HasPrefix(s.Headline, "Keep default: ") || s.Of != "third" ||
 		!strings.Contains(s.Effect[0], "90 node minutes instead of 100") {
@@ -172,9 +172,9 @@ func TestHeadroom(t *testing.T) {
 		"one seed": {1, [3]float64{0.8, 0.6, 0}, [3]float64{}, "Cannot tell: no node was", "No node is overloaded with either profile."},
 	} {
 		r := comparisonOf(tc.seeds, figures{"overloadMinutes": {}, "cpuLoadMax": tc.max, "cpuLoadP95": tc.p95})
-		for i := range r.Scenarios[0].Profiles {
-			r.Scenarios[0].Profiles[i].Runs = []Run{{Scheduled: 1}}
-			r.Scenarios[0].Profiles[i].Figures["overloadMinutes"] = Figure{Difference: &Difference{}}
+		for i := range r.Scenario.Profiles {
+			r.Scenario.Profiles[i].Runs = []Run{{Scheduled: 1}}
+			r.Scenario.Profiles[i].Figures["overloadMinutes"] = Figure{Difference: &Difference{}}
 		}
 		s := concluded(r)
 		if !strings.Contains(s.Headline, tc.want) || len(s.Effect) != 1 || !strings.HasSuffix(s.Effect[0], tc.effect) &&
@@ -216,9 +216,9 @@ func TestCannotTell(t *testing.T) {
 		},
 	} {
 		r := comparisonOf(2, tc.figures)
-		r.Profiles[1], r.Scenarios[0].Profiles[1].Name = tc.name, tc.name
-		for i := range r.Scenarios[0].Profiles {
-			r.Scenarios[0].Profiles[i].Runs = []Run{tc.run, tc.run}
+		r.Profiles[1], r.Scenario.Profiles[1].Name = tc.name, tc.name
+		for i := range r.Scenario.Profiles {
+			r.Scenario.Profiles[i].Runs = []Run{tc.run, tc.run}
 		}
 		s := concluded(r)
 		if !strings.Contains(s.Headline, tc.want) || !strings.Contains(s.Apply, tc.apply) ||
@@ -243,7 +243,7 @@ func TestChartProfiles(t *testing.T) {
 // slackComparison returns a result of rates of slack, each with a mean pending time, a cost and an overload. The first
 // rate is the baseline; clear is whether the differences of the pending time are clear.
 func slackComparison(clear bool, options [][3]float64) *Result {
-	r := &Result{Seeds: []uint64{1, 2, 3}, Settings: Settings{Level: 0.95}, Scenarios: []Scenario{{}}}
+	r := &Result{Seeds: []uint64{1, 2, 3}, Settings: Settings{Level: 0.95}}
 	for i, o := range options {
 		name := fmt.Sprintf("slack %d%%", 10*i)
 		p := Profile{Name: name, Slack: name, Figures: map[string]Figure{}}
@@ -262,7 +262,7 @@ func slackComparison(clear bool, options [][3]float64) *Result {
 			p.Figures[figure] = f
 		}
 		r.Profiles = append(r.Profiles, name)
-		r.Scenarios[0].Profiles = append(r.Scenarios[0].Profiles, p)
+		r.Scenario.Profiles = append(r.Scenario.Profiles, p)
 	}
 	return r
 }
@@ -324,7 +324,7 @@ func TestSlackRecommendation(t *testing.T) {
 func TestEqualSlack(t *testing.T) {
 	r := comparisonOf(5, figures{"cost": {36, 31, 1}, "overloadMinutes": {0, 0, 0}, "pendingSecondsMean": {1, 2, 0}})
 	for i, name := range []string{"default, slack 20%", "packed, slack 20%"} {
-		r.Profiles[i], r.Scenarios[0].Profiles[i].Name, r.Scenarios[0].Profiles[i].Slack = name, name, "20%"
+		r.Profiles[i], r.Scenario.Profiles[i].Name, r.Scenario.Profiles[i].Slack = name, name, "20%"
 	}
 	s := concluded(r)
 	if s.Headline != "Use packed, slack 20% in place of default, slack 20%." || !strings.HasSuffix(s.Apply, "use: packed}]") {

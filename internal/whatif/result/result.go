@@ -73,8 +73,8 @@ type Result struct {
 	Windows int `json:"windows,omitempty"`
 	// Shard selects the part of a comparison's seeds that the result has, nil for all.
 	Shard *Shard `json:"shard,omitempty"`
-	// Scenarios are the combinations of limits and usage.
-	Scenarios []Scenario `json:"scenarios"`
+	// Scenario has the results of the profiles.
+	Scenario Scenario `json:"scenario"`
 	// Interrupted is set if at least one run did not complete or did not start.
 	Interrupted bool `json:"interrupted"`
 }
@@ -98,17 +98,14 @@ func (r *Result) moreRuns() string {
 // WithoutRuns returns a copy without single runs.
 func (r *Result) WithoutRuns() *Result {
 	out := *r
-	out.Scenarios = slices.Clone(r.Scenarios)
-	for i := range out.Scenarios {
-		s := &out.Scenarios[i]
-		s.Profiles = slices.Clone(s.Profiles)
-		for j := range s.Profiles {
-			s.Profiles[j].Runs = []Run{}
-		}
-		if s.Measured != nil {
-			s.Measured = new(*s.Measured)
-			s.Measured.Runs = []Run{}
-		}
+	s := &out.Scenario
+	s.Profiles = slices.Clone(s.Profiles)
+	for i := range s.Profiles {
+		s.Profiles[i].Runs = []Run{}
+	}
+	if s.Measured != nil {
+		s.Measured = new(*s.Measured)
+		s.Measured.Runs = []Run{}
 	}
 	return &out
 }
@@ -162,7 +159,7 @@ type Metrics struct {
 	WindowSeconds   int64 `json:"windowSeconds"`
 }
 
-// Scenario is one combination of limits and usage.
+// Scenario is the limits and the usage of pods, and what profiles do with them.
 type Scenario struct {
 	// Limits specify the limits of pods without limits, empty if the source has limits. Usage is
 	// the complete specification of the usage of pods.

@@ -301,13 +301,13 @@ var timeWords = [4]string{"less", "more", "the same", " time"}
 
 // comparesSlack reports whether profiles have different amounts of slack.
 func (r *Result) comparesSlack() bool {
-	profiles := r.Scenarios[0].Profiles
+	profiles := r.Scenario.Profiles
 	return slices.ContainsFunc(profiles, func(p Profile) bool { return p.Slack != profiles[0].Slack })
 }
 
 // topics returns the topics of the comparison, the most important first.
 func (r *Result) topics() []*topic {
-	first := r.Scenarios[0].Profiles[0]
+	first := r.Scenario.Profiles[0]
 	_, isScaled := first.Figures[cost.figure.Name]
 	switch {
 	case r.comparesSlack():

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/generate"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
@@ -44,7 +45,7 @@ func newGroups(spec Spec, nodes []recording.Node) ([]nodeGroup, error) {
 			g.model = model.Name
 		}
 		switch {
-		case groupSpec.Shape != recording.NodeShape{}:
+		case groupSpec.Shape != generate.NodeShape{}:
 			g.template = g.templateOfShape()
 		case model == nil && groupSpec.Label != "":
 			return nil, fmt.Errorf("%s: shape: required, as the input has no schedulable node with the label %s to copy it from",
@@ -128,13 +129,13 @@ func groupOf(groups []nodeGroup, node *v1.Node) int {
 // templateOfShape returns a node of the group's shape.
 func (g *nodeGroup) templateOfShape() *v1.Node {
 	shape := g.spec.Shape
-	node := recording.NewNode("", resources.Amounts{
+	node := generate.NewNode("", resources.Amounts{
 		CPU: int64(shape.Cores) * 1000, Memory: int64(shape.GiB) << 30,
-		Extended: resources.ExtendedAmounts{}.With(recording.GPU, int64(shape.GPUs)),
+		Extended: resources.ExtendedAmounts{}.With(generate.GPU, int64(shape.GPUs)),
 	}).Object
 	node.Labels[v1.LabelOSStable], node.Labels[v1.LabelArchStable] = "linux", "amd64"
 	if g.spec.GPUModel != "" {
-		node.Labels[recording.GPUModelLabel] = g.spec.GPUModel
+		node.Labels[generate.GPUModelLabel] = g.spec.GPUModel
 	}
 	g.setLabels(node)
 	return node

@@ -10,6 +10,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/generate"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
@@ -22,7 +23,7 @@ func TestPlaceholdersFollowSchedules(t *testing.T) {
 			Days: "Mon-Fri", From: "08:00", To: "09:00", Minimum: &v1alpha1.Amount{CPU: new(resource.MustParse("8"))},
 		}},
 	}}
-	node := recording.NewNode("n", resources.Amounts{CPU: 16_000, Memory: 64 << 30})
+	node := generate.NewNode("n", resources.Amounts{CPU: 16_000, Memory: 64 << 30})
 	for _, tc := range []struct {
 		start time.Time
 		at    int64

@@ -11,7 +11,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/autoscaler"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/generate"
 )
 
 // Spec describes an autoscaler.
@@ -28,7 +28,7 @@ type GroupSpec struct {
 	Name string `json:"name"`
 	// Shape of the nodes. If it is zero, they are copies of the most frequent node of
 	// the input.
-	Shape recording.NodeShape `json:"shape,omitzero"`
+	Shape generate.NodeShape `json:"shape,omitzero"`
 	// GPUModel of the nodes, empty without GPUs.
 	GPUModel string `json:"gpu-model,omitempty"`
 	// Label, KEY=VALUE, of the nodes. Nodes of the input with this label belong to the

@@ -8,6 +8,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/autoscaler"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/generate"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
@@ -20,9 +21,9 @@ func TestParse(t *testing.T) {
 	must.Succeed(t, err)
 	want := Spec{
 		Groups: []GroupSpec{
-			{Name: "group-1", Shape: recording.NodeShape{Cores: 16, GiB: 64}, Max: 100, Boot: 90, Cost: 0.8},
+			{Name: "group-1", Shape: generate.NodeShape{Cores: 16, GiB: 64}, Max: 100, Boot: 90, Cost: 0.8},
 			{
-				Name: "gpu", Shape: recording.NodeShape{Cores: 8, GiB: 32, GPUs: 4}, GPUModel: "T4", Label: "pool=gpu",
+				Name: "gpu", Shape: generate.NodeShape{Cores: 8, GiB: 32, GPUs: 4}, GPUModel: "T4", Label: "pool=gpu",
 				Min: 1, Max: 5, Boot: 120, Cost: 3,
 			},
 		},
@@ -104,7 +105,7 @@ func TestInputCost(t *testing.T) {
 	} {
 		spec, err := Parse(strings.Split(tc.specs, ";"))
 		must.Succeed(t, err)
-		node := recording.NewNode("n", resources.Amounts{CPU: tc.cores * 1000, Memory: tc.gibibytes << 30}).Object
+		node := generate.NewNode("n", resources.Amounts{CPU: tc.cores * 1000, Memory: tc.gibibytes << 30}).Object
 		node.Labels = map[string]string{"pool": tc.label}
 		groups, err := newGroups(spec, []recording.Node{{Object: node}})
 		must.Succeed(t, err)

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/generate"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recommend"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/report"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
@@ -105,7 +105,7 @@ func NewReport(windows []*Window, from, to time.Time) *Report {
 	r := &Report{
 		Result: &result.Result{
 			APIVersion: result.APIVersion, Kind: result.Kind, Assumed: []string{}, Profiles: []string{}, Seeds: []uint64{},
-			Settings: result.Settings{StepSeconds: replay.Step, Metrics: Metrics, Level: result.Level}, Scenarios: []result.Scenario{},
+			Settings: result.Settings{StepSeconds: replay.Step, Metrics: Metrics, Level: result.Level},
 		},
 		From: from.UTC(), To: to.UTC(), Excluded: []string{}, Verdicts: []Verdict{}, Missing: []string{},
 	}
@@ -183,7 +183,7 @@ func (r *Report) judge(compared []*Window, why string) {
 		return
 	}
 	measured := &result.Profile{Name: "measured", Runs: []result.Run{}}
-	s := result.Scenario{Usage: "recorded, or else " + recording.Beta, Measured: measured}
+	s := result.Scenario{Usage: "recorded, or else " + generate.Beta, Measured: measured}
 	for i, name := range r.Profiles {
 		p := result.Profile{Name: name, Runs: []result.Run{}}
 		v := Verdict{}
@@ -211,7 +211,7 @@ func (r *Report) judge(compared []*Window, why string) {
 	}
 	measured.Overloaded = result.SumOverloaded(measured.Runs)
 	s.Compare()
-	r.Scenarios = []result.Scenario{s}
+	r.Scenario = s
 	r.Conclude()
 	for i := range r.Verdicts {
 		r.Verdicts[i].Verdict = *s.Profiles[i+1].Verdict
@@ -286,7 +286,7 @@ func (r *Report) Document() report.Document {
 			100*result.Level,
 		),
 	}
-	if len(r.Scenarios) == 0 {
+	if len(r.Scenario.Profiles) == 0 {
 		for i := range r.Verdicts {
 			d.Boxes = append(d.Boxes, report.Box{Title: r.Verdicts[i].Candidate, Text: []string{r.Verdicts[i].Sentence}})
 		}
@@ -317,10 +317,10 @@ func (r *Report) Document() report.Document {
 // overloadSection has a table of the nodes or workloads with the longest times: measured, and with each profile.
 func (r *Report) overloadSection(title string, times func(*result.Overloaded) []result.OverloadTime) *report.Section {
 	section := &report.Section{Title: title, Head: []string{"name"}}
-	if len(r.Scenarios) == 0 {
+	if len(r.Scenario.Profiles) == 0 {
 		return section
 	}
-	s := &r.Scenarios[0]
+	s := &r.Scenario
 	var columns []result.Run
 	for _, p := range append([]result.Profile{*s.Measured}, s.Profiles...) {
 		section.Head = append(section.Head, p.Name)

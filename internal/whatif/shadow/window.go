@@ -10,6 +10,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/generate"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
@@ -47,14 +48,10 @@ var Metrics = result.Metrics{IntervalSeconds: replay.Step, DelaySeconds: replay.
 // recorded usage get generated usage. It returns an error if ctx is canceled; a recording that cannot be replayed gives a window with an
 // error.
 func Replay(ctx context.Context, file string, profiles []engine.NamedConfig, run compare.Run) (*Window, error) {
-	usage, err := recording.ParseUsage(recording.Beta)
-	if err != nil {
-		return nil, err
-	}
 	jobs := make([]compare.Job, 1+len(profiles))
 	for i := range jobs {
 		jobs[i] = compare.Job{
-			Source: recording.Source{Recording: file, Measured: i == 0}, Profile: profiles[max(i-1, 0)], Usage: usage, Metrics: Metrics,
+			Source: generate.Source{Source: recording.Source{Recording: file, Measured: i == 0}}, Profile: profiles[max(i-1, 0)], Metrics: Metrics,
 			Seed: 1, Record: true,
 		}
 	}

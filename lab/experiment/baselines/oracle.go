@@ -47,7 +47,7 @@ type use struct {
 // usageOf returns the usage of a pod that is placed at a second, up to its limits, and false if it is not known.
 func (f Future) usageOf(pod types.UID, placed int64) (use, bool) {
 	p := f.pods[pod]
-	if p == nil || p.Usage == nil {
+	if p == nil || p.IsGenerated {
 		return use{}, false
 	}
 	end := f.end
@@ -57,7 +57,7 @@ func (f Future) usageOf(pod types.UID, placed int64) (use, bool) {
 	u := use{first: int(placed / oracleStep)}
 	for at := placed; at < end; at += oracleStep {
 		demand := p.Resources
-		demand.CPU, demand.Memory = p.Usage.At(at - placed)
+		demand.CPU, demand.Memory = p.Usage.At(at-placed, at)
 		if demand.CPULimit > 0 {
 			demand.CPU = min(demand.CPU, demand.CPULimit)
 		}

@@ -33,10 +33,13 @@ profiles:
 type steps struct{ cpu, memory []float64 }
 
 // At implements recording.Usage.
-func (s steps) At(age int64) (cpu, memory float64) {
+func (s steps) At(age, _ int64) (cpu, memory float64) {
 	i := min(int(age/oracleStep), len(s.cpu)-1)
 	return s.cpu[i], s.memory[i]
 }
+
+// OfCopy implements recording.Usage.
+func (s steps) OfCopy(int) recording.Usage { return s }
 
 // oracleEngine has three nodes of 10 cores and 100 GiB.
 type oracleEngine struct {
@@ -126,7 +129,7 @@ func bruteForce(pods []placed, end int64) (total float64) {
 			if step < p.from || step >= p.to {
 				continue
 			}
-			cpu, memory := p.At((step - p.from) * oracleStep)
+			cpu, memory := p.At((step-p.from)*oracleStep, 0)
 			load[p.node] = [2]float64{load[p.node][0] + cpu/10_000, load[p.node][1] + memory/(100<<30)}
 		}
 		for _, l := range load {

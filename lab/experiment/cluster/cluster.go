@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/generate"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/lab/experiment/usage"
 )
@@ -206,7 +207,7 @@ func (d *draw) chooseBestEffort(slots []*workload) {
 
 // lognormal returns a random number of a log-normal distribution with mean 1 and a coefficient of variation.
 func (d *draw) lognormal(cv float64) float64 {
-	return recording.Lognormal(d.random, cv)
+	return generate.Lognormal(d.random, cv)
 }
 
 // typical returns the usage of a workload by which its requests are set: the percentile of the month before, or the mean if that

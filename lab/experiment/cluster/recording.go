@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/generate"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording/kinds"
 )
@@ -59,7 +60,7 @@ func (d *draw) recording(seed uint64) (*recording.Recording, error) {
 	}}
 	for i := range Nodes {
 		size := resources.Amounts{CPU: Cores * 1000, Memory: GiB * gibibyte}
-		r.Nodes = append(r.Nodes, recording.NewNode(nodeName(i), size))
+		r.Nodes = append(r.Nodes, generate.NewNode(nodeName(i), size))
 	}
 	for _, w := range d.workloads {
 		for generation := range 2 {

@@ -4,18 +4,15 @@ package trace
 import (
 	"cmp"
 	"container/heap"
-	"encoding/json"
 	"fmt"
 	"os"
 	"regexp"
 	"slices"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/generate"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording/kinds"
 )
 
 // Bounds of a trace. With them, sums over all nodes or pods cannot overflow.
@@ -40,7 +37,7 @@ const tail = 3600
 type Options struct {
 	// PerSecond is the number of pods that arrive per second and do not end; 0 keeps the times of the trace.
 	PerSecond int
-	Limits    recording.Limits
+	Limits    generate.Limits
 	Seed      uint64
 }
 
@@ -71,31 +68,13 @@ func Convert(nodeFile, podFile, out string, o Options) error {
 
 // convert returns the recording of nodes and pods.
 func convert(nodes []recording.Node, pods []pod, o Options) (*recording.Recording, error) {
-	in := recording.Input{Nodes: nodes}
-	addPods(&in, pods, o.PerSecond)
-	in.Complete(o.Limits, o.Seed)
+	c := generate.NewCluster{Nodes: nodes, Limits: o.Limits, Seed: o.Seed}
+	addPods(&c, pods, o.PerSecond)
 	from, last := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC), int64(0)
-	r := &recording.Recording{Nodes: nodes}
-	hosts := place(nodes, in.Pods)
-	for i := range in.Pods {
-		p := &in.Pods[i]
-		ended := int64(recording.Never)
-		if p.Duration != recording.Never {
-			ended = p.Arrival + p.Duration
-		}
-		r.Pods = append(r.Pods, recording.Pod{
-			Object: p.Object, Created: p.Arrival, Scheduled: p.Arrival, Started: p.Arrival, Ended: ended, Node: hosts[i],
-		})
-		last = max(last, p.Arrival)
-	}
-	for _, object := range in.References {
-		set := object.(*appsv1.ReplicaSet)
-		set.APIVersion, set.Kind = appsv1.SchemeGroupVersion.String(), "ReplicaSet"
-		raw, err := json.Marshal(set)
-		if err != nil {
-			return nil, err
-		}
-		r.Objects = append(r.Objects, kinds.Object{Kind: kinds.Of("apps", "ReplicaSet"), JSON: raw})
+	r := c.Recording()
+	for i, node := range place(nodes, c.Pods) {
+		r.Pods[i].Node = node
+		last = max(last, c.Pods[i].Arrival)
 	}
 	r.About = recording.About{
 		From: from, To: from.Add(time.Duration(last+tail) * time.Second), Step: 60, Sources: []string{"the openb trace"},
@@ -114,13 +93,13 @@ func convert(nodes []recording.Node, pods []pod, o Options) (*recording.Recordin
 
 // addPods adds the pods of the trace. If podsPerSecond is not 0, as many pods arrive in each second and do not end, so that
 // they fill the cluster.
-func addPods(in *recording.Input, pods []pod, podsPerSecond int) {
+func addPods(c *generate.NewCluster, pods []pod, podsPerSecond int) {
 	for i := range pods {
-		p := pods[i].InputPod
+		p := pods[i].NewPod
 		if podsPerSecond > 0 {
 			p.Arrival, p.Duration = int64(i/podsPerSecond), recording.Never
 		}
-		in.Pods = append(in.Pods, p)
+		c.Pods = append(c.Pods, p)
 	}
 }
 
@@ -146,7 +125,7 @@ func (r *running) Pop() any {
 
 // place returns the node of each pod, which are ordered by their arrival: of the nodes with a GPU model of the pod the one with the most
 // CPU that is not requested, also if the pod does not fit.
-func place(nodes []recording.Node, pods []recording.InputPod) []string {
+func place(nodes []recording.Node, pods []generate.NewPod) []string {
 	free := make([]int64, len(nodes))
 	for i := range nodes {
 		free[i] = nodes[i].Object.Status.Allocatable.Cpu().MilliValue()
@@ -183,11 +162,11 @@ func place(nodes []recording.Node, pods []recording.InputPod) []string {
 }
 
 // hasModel reports whether a node has a GPU model that a pod requires.
-func hasModel(node *recording.Node, p *recording.InputPod) bool {
-	affinity := p.Object.Spec.Affinity
+func hasModel(node *recording.Node, p *generate.NewPod) bool {
+	affinity := p.Spec.Affinity
 	if affinity == nil {
 		return true
 	}
 	models := affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchExpressions[0].Values
-	return slices.Contains(models, node.Object.Labels[recording.GPUModelLabel])
+	return slices.Contains(models, node.Object.Labels[generate.GPUModelLabel])
 }

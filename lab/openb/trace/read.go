@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/generate"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
@@ -31,7 +32,7 @@ var (
 
 // pod is a pod of the trace, with the class, the GPU models, and the second at which the pod was scheduled.
 type pod struct {
-	recording.InputPod
+	generate.NewPod
 	class, models string
 	start         int64
 }
@@ -57,7 +58,7 @@ func arrange(pods []pod) {
 		if previous := last[key]; previous != nil && p.Arrival-previous.Arrival <= groupGap {
 			p.Owner = previous.Owner
 		} else {
-			p.Owner = &recording.Owner{Name: fmt.Sprintf("group-%05d", workloads), IsJob: p.class == classBestEffort}
+			p.Owner = &generate.Owner{Name: fmt.Sprintf("group-%05d", workloads), IsJob: p.class == classBestEffort}
 			workloads++
 		}
 		last[key] = p
@@ -81,13 +82,13 @@ func readNodes(source io.Reader) ([]recording.Node, error) {
 		if len(nodes) == maxNodes {
 			return nil, fmt.Errorf("line %d: found more than %d nodes: must have at most %[2]d", t.line, maxNodes)
 		}
-		n := recording.NewNode(t.unique("sn"), resources.Amounts{
+		n := generate.NewNode(t.unique("sn"), resources.Amounts{
 			CPU:      t.integer("cpu_milli", 1, maxCPU),
 			Memory:   t.integer("memory_mib", 1, maxMemory/mebibyte) * mebibyte,
 			Extended: devices(t.integer("gpu", 0, maxGPU/1000) * 1000),
 		})
 		if t.text("model") != "" {
-			n.Object.Labels[recording.GPUModelLabel] = t.name("model")
+			n.Object.Labels[generate.GPUModelLabel] = t.name("model")
 		}
 		nodes = append(nodes, n)
 	}
@@ -118,12 +119,14 @@ var classes = map[string]string{
 }
 
 func readPod(t *table) pod {
-	p := pod{InputPod: recording.NewPod(t.unique("name"), resources.Amounts{
+	p := pod{NewPod: generate.NewPod{Name: t.unique("name"), Duration: recording.Never}}
+	p.Requests = resources.Amounts{
 		CPU:    t.integer("cpu_milli", 0, maxCPU),
 		Memory: t.integer("memory_mib", 0, maxMemory/mebibyte) * mebibyte,
 		// A pod with one device may request a part of the device.
 		Extended: devices(t.integer("num_gpu", 0, maxGPU/1000) * t.integer("gpu_milli", 0, 1000)),
-	}, t.second("creation_time", 0, ""), recording.Never)}
+	}
+	p.Arrival = t.second("creation_time", 0, "")
 	class, ok := classes[t.text("qos")]
 	if !ok {
 		t.fail("qos", "BE, LS, BestEffort, Burstable, Guaranteed or empty")
@@ -134,7 +137,7 @@ func readPod(t *table) pod {
 		if slices.ContainsFunc(names, func(name string) bool { return !validName.MatchString(name) }) {
 			t.fail("gpu_spec", "names of GPU models separated by |")
 		}
-		requireGPUModels(p.Object, names, p.Requests)
+		requireGPUModels(&p.Spec, names, p.Requests)
 	}
 	p.start = p.Arrival
 	if t.text("scheduled_time") != "" {
@@ -147,13 +150,13 @@ func readPod(t *table) pod {
 }
 
 // requireGPUModels lets a pod that requests GPUs run only on nodes with one of the models.
-func requireGPUModels(pod *v1.Pod, models []string, requests resources.Amounts) {
+func requireGPUModels(spec *v1.PodSpec, models []string, requests resources.Amounts) {
 	if requests.Extended.IsZero() {
 		return
 	}
-	pod.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{
+	spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{
-			MatchExpressions: []v1.NodeSelectorRequirement{{Key: recording.GPUModelLabel, Operator: v1.NodeSelectorOpIn, Values: models}},
+			MatchExpressions: []v1.NodeSelectorRequirement{{Key: generate.GPUModelLabel, Operator: v1.NodeSelectorOpIn, Values: models}},
 		}}},
 	}}
 }

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/generate"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
@@ -23,7 +24,7 @@ const (
 )
 
 // readOpenbText reads the files of a trace, and arranges the pods.
-func readOpenbText(nodes, pods string) (in recording.Input, read []pod, err error) {
+func readOpenbText(nodes, pods string) (in generate.NewCluster, read []pod, err error) {
 	if in.Nodes, err = readNodes(strings.NewReader(nodes)); err == nil {
 		read, err = readPods(strings.NewReader(pods))
 	}
@@ -34,9 +35,9 @@ func readOpenbText(nodes, pods string) (in recording.Input, read []pod, err erro
 // withRequests returns a pod of the trace with GPUs in thousandths, memory in MiB and a workload.
 func withRequests(name string, cpu, memory, gpu int64, workload string) pod {
 	requests := resources.Amounts{CPU: cpu, Memory: memory * mebibyte, Extended: devices(gpu)}
-	p := pod{InputPod: recording.NewPod(name, requests, 0, recording.Never)}
-	p.Owner = &recording.Owner{Name: workload}
-	return p
+	return pod{NewPod: generate.NewPod{
+		Name: name, Requests: requests, Duration: recording.Never, Owner: &generate.Owner{Name: workload},
+	}}
 }
 
 func TestReadOpenb(t *testing.T) {
@@ -50,9 +51,9 @@ func TestReadOpenb(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := recording.NewNode("a", resources.Amounts{CPU: 32000, Memory: 1 << 30})
-	b := recording.NewNode("b", resources.Amounts{CPU: 96000, Memory: 2 << 30, Extended: devices(8000)})
-	b.Object.Labels[recording.GPUModelLabel] = "G2"
+	a := generate.NewNode("a", resources.Amounts{CPU: 32000, Memory: 1 << 30})
+	b := generate.NewNode("b", resources.Amounts{CPU: 96000, Memory: 2 << 30, Extended: devices(8000)})
+	b.Object.Labels[generate.GPUModelLabel] = "G2"
 	if diff := cmp.Diff([]recording.Node{a, b}, in.Nodes); diff != "" {
 		t.Error(diff)
 	}
@@ -60,24 +61,24 @@ func TestReadOpenb(t *testing.T) {
 	first, second, third := withRequests("never-placed", 1000, 256, 460, "group-00000"), withRequests("stays", 0, 0, 2000, "group-00001"),
 		withRequests("late", 2000, 512, 0, "group-00002")
 	first.Duration, first.class, first.models, first.Owner.IsJob = 20, "BE", "V100M16|V100M32", true
-	requireGPUModels(first.Object, []string{"V100M16", "V100M32"}, first.Requests)
+	requireGPUModels(&first.Spec, []string{"V100M16", "V100M32"}, first.Requests)
 	second.class = "Guaranteed"
 	third.class, third.Arrival, third.start, third.Duration = "LS", 50, 60, 240
-	if diff := cmp.Diff([]pod{first, second, third}, pods, cmp.AllowUnexported(pod{}, recording.Owner{})); diff != "" {
+	if diff := cmp.Diff([]pod{first, second, third}, pods, cmp.AllowUnexported(pod{})); diff != "" {
 		t.Error(diff)
 	}
 }
 
 // podOf returns a pod of a trace that starts when the pod arrives.
 func podOf(name string, requests resources.Amounts, arrival, duration int64) pod {
-	return pod{InputPod: recording.NewPod(name, requests, arrival, duration), start: arrival}
+	return pod{NewPod: generate.NewPod{Name: name, Requests: requests, Arrival: arrival, Duration: duration}, start: arrival}
 }
 
 // TestAddPods adds three pods with the times of the trace, and with two arrivals per second.
 func TestAddPods(t *testing.T) {
 	none := resources.Amounts{}
 	pods := []pod{podOf("a", none, 0, 5), podOf("b", none, 2, 9), podOf("c", none, 7, 9)}
-	var unpacked, packed recording.Input
+	var unpacked, packed generate.NewCluster
 	addPods(&unpacked, pods, 0)
 	addPods(&packed, pods, 2)
 	if p := unpacked.Pods[1]; p.Arrival != 2 || p.Duration != 9 {
@@ -92,7 +93,7 @@ func TestAddPods(t *testing.T) {
 func TestPublished(t *testing.T) {
 	pods, err := readPods(strings.NewReader("\ufeffscheduled_time,name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos," +
 		"pod_phase,creation_time,deletion_time\r\n7.0,\"p\",100,1,0,0,,LS,Running,5,9\r\n"))
-	if err != nil || len(pods) != 1 || pods[0].Object.Name != "p" || pods[0].start != 7 || pods[0].Duration != 2 {
+	if err != nil || len(pods) != 1 || pods[0].Name != "p" || pods[0].start != 7 || pods[0].Duration != 2 {
 		t.Errorf("%+v, %v", pods, err)
 	}
 }
@@ -130,7 +131,7 @@ func TestGroups(t *testing.T) {
 	}
 	for i, want := range []string{"group-00000", "group-00001", "group-00002", "group-00000", "group-00000", "group-00003"} {
 		if p := pods[i]; p.Owner.Name != want || p.Owner.IsJob != (i == 2) {
-			t.Errorf("%s is in %+v, want %s", p.Object.Name, p.Owner, want)
+			t.Errorf("%s is in %+v, want %s", p.Name, p.Owner, want)
 		}
 	}
 }
@@ -248,7 +249,7 @@ func writeOpenb(pods []pod) string {
 		if gpu%1000 > 0 {
 			devices, milli = 1, gpu
 		}
-		fmt.Fprintf(&b, "%s,%d,%d,%d,%d,%s,%s,Running,%d,%s,%d\n", p.Object.Name, p.Requests.CPU,
+		fmt.Fprintf(&b, "%s,%d,%d,%d,%d,%s,%s,Running,%d,%s,%d\n", p.Name, p.Requests.CPU,
 			p.Requests.Memory/mebibyte, devices, milli, p.models, p.class, p.Arrival, end, p.start)
 	}
 	return b.String()
@@ -270,7 +271,7 @@ func TestOpenbRoundTrip(t *testing.T) {
 			p.class = rapid.SampledFrom([]string{"", "BE", "Burstable", "Guaranteed", "LS"}).Draw(t, "class")
 			models := rapid.SliceOfN(rapid.SampledFrom([]string{"T4", "V100"}), 0, 3).Draw(t, "models")
 			if p.models = strings.Join(models, "|"); p.models != "" {
-				requireGPUModels(p.Object, models, p.Requests)
+				requireGPUModels(&p.Spec, models, p.Requests)
 			}
 			p.start += rapid.Int64Range(0, 1000).Draw(t, "wait")
 			if rapid.Bool().Draw(t, "ends") {
@@ -302,7 +303,7 @@ func FuzzReadPods(f *testing.F) {
 		for _, p := range pods {
 			r := p.Requests
 			if p.Arrival < 0 || p.start < p.Arrival || p.Duration < 0 || r.CPU < 0 || r.Memory < 0 ||
-				r.Extended.Get(OpenbGPU) < 0 || !validName.MatchString(p.Object.Name) {
+				r.Extended.Get(OpenbGPU) < 0 || !validName.MatchString(p.Name) {
 				t.Errorf("%+v", p)
 			}
 		}
@@ -356,10 +357,10 @@ func TestConvert(t *testing.T) {
 	pods := file("pods.csv", podHeader+"p1,1000,1024,1,500,G1,LS,Running,100,200,110\np2,1000,1024,0,0,,BE,Running,300,400,300\n")
 	for perSecond, want := range map[int][2]int64{0: {200, 100}, 1: {1, recording.Never}} {
 		out := filepath.Join(folder, fmt.Sprint(perSecond, ".plrec"))
-		if err := Convert(nodes, pods, out, Options{PerSecond: perSecond, Limits: recording.Limits{CPU: 2, Memory: 2}}); err != nil {
+		if err := Convert(nodes, pods, out, Options{PerSecond: perSecond, Limits: generate.Limits{CPU: 2, Memory: 2}}); err != nil {
 			t.Fatal(err)
 		}
-		in, err := recording.Source{Recording: out}.Input(1, recording.Limits{})
+		in, err := recording.Source{Recording: out}.Input(1)
 		if err != nil || len(in.Nodes) != 2 || len(in.Pods) != 2 || in.Pods[0].Recorded.Node != "n2" || in.Pods[1].Recorded.Node != "n1" {
 			t.Fatalf("%+v, %v", in, err)
 		}

@@ -168,12 +168,12 @@ func compareAsInTutorial(t *testing.T, kubeconfig string) {
 		}
 	}
 	var result struct {
-		Scenarios []struct {
+		Scenario struct {
 			Profiles []struct{ Figures map[string]figure }
 		}
 	}
 	must.Succeed(t, json.Unmarshal([]byte(stdout), &result))
-	for _, profile := range result.Scenarios[0].Profiles[1:] {
+	for _, profile := range result.Scenario.Profiles[1:] {
 		overload, unschedulable := profile.Figures["overloadMinutes"], profile.Figures["unschedulable"]
 		if !overload.Difference.Interval.Clear || overload.Difference.Mean >= -overload.Mean || unschedulable.Mean != 0 {
 			t.Errorf("%v: overload %+v, want less than half of the default's; unschedulable %+v", commands[i], overload, unschedulable)

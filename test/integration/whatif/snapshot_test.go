@@ -249,7 +249,7 @@ func TestSnapshotOfDemo(t *testing.T) {
 		t, "compare", "--profile", "default", "--profile", "limits", "--recording", path, "--tail", "1m", "-o", "json",
 	)
 	var result struct {
-		Scenarios []struct {
+		Scenario struct {
 			Profiles []struct {
 				Name string
 				Runs []struct {
@@ -261,8 +261,8 @@ func TestSnapshotOfDemo(t *testing.T) {
 	}
 	must.Succeed(t, json.Unmarshal([]byte(stdout), &result))
 	for n, want := range []float64{14.0 / 8, 10.0 / 8} {
-		if run := result.Scenarios[0].Profiles[n].Runs[0]; run.Scheduled != 1 || run.CPULimitRatio.Max != want {
-			t.Errorf("profile %s: %+v, want a limit ratio of %v", result.Scenarios[0].Profiles[n].Name, run, want)
+		if run := result.Scenario.Profiles[n].Runs[0]; run.Scheduled != 1 || run.CPULimitRatio.Max != want {
+			t.Errorf("profile %s: %+v, want a limit ratio of %v", result.Scenario.Profiles[n].Name, run, want)
 		}
 	}
 	// With --reschedule the pods that were created on their node stay there.

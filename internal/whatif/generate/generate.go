@@ -1,6 +1,7 @@
-package recording
+package generate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
 const gibibyte = 1 << 30
@@ -147,39 +149,40 @@ type generatedGroup struct {
 	gpu         int64 // number of devices
 }
 
-// Input generates the cluster of a valid specification.
-func (s Generated) Input(seed uint64, limits Limits) Input {
-	in := s.cluster(seed)
-	in.Complete(limits, seed)
-	return in
+// Recording generates the cluster of a valid specification, with a tail, as NewCluster has it.
+func (s Generated) Recording(seed uint64, limits Limits, tail int64) *recording.Recording {
+	c := s.cluster(seed)
+	c.Limits, c.Tail = limits, tail
+	r := c.Recording()
+	r.Generated = slices.Insert(r.Generated, 0, fmt.Sprintf("nodes and pods are generated with the seed %d", seed))
+	return r
 }
 
-// cluster generates the cluster, whose pods are not complete.
-func (s Generated) cluster(seed uint64) Input {
-	in := Input{Pods: make([]InputPod, s.totalPods())}
-	in.assume("nodes and pods are generated with the seed %d", seed)
+// cluster generates the nodes and pods.
+func (s Generated) cluster(seed uint64) NewCluster {
+	c := NewCluster{Pods: make([]NewPod, s.totalPods()), Seed: seed}
 	var capacity, smallest resources.Amounts
-	in.Nodes, capacity, smallest = s.nodes()
+	c.Nodes, capacity, smallest = s.nodes()
 	r := rand.New(rand.NewPCG(seed, 0x706c696d736f6c6c))
 	groups := make([]generatedGroup, max(1, s.Pods/s.Replicas))
 	for i := range groups {
 		groups[i] = s.group(r, i, smallest)
 	}
-	groupOf := make([]int32, len(in.Pods))
+	groupOf := make([]int32, len(c.Pods))
 	for i := range groupOf {
 		groupOf[i] = int32(r.IntN(len(groups)))
 	}
 	s.scale(groups, groupOf, capacity)
-	for i := range in.Pods {
-		in.Pods[i] = s.pod(r, i, &groups[groupOf[i]], smallest)
+	for i := range c.Pods {
+		c.Pods[i] = s.pod(r, i, &groups[groupOf[i]], smallest)
 	}
-	sortByArrival(in.Pods)
-	return in
+	slices.SortStableFunc(c.Pods, func(a, b NewPod) int { return cmp.Compare(a.Arrival, b.Arrival) })
+	return c
 }
 
 // nodes generates the nodes. It returns their capacity, and the smallest amount of each resource on a
 // node; for GPUs, on a node that has some.
-func (s Generated) nodes() (nodes []Node, capacity, smallest resources.Amounts) {
+func (s Generated) nodes() (nodes []recording.Node, capacity, smallest resources.Amounts) {
 	for i := range s.Nodes {
 		shape := s.Shapes[i%len(s.Shapes)]
 		amounts := resources.Amounts{
@@ -259,25 +262,24 @@ func (s Generated) scale(groups []generatedGroup, groupOf []int32, capacity reso
 }
 
 // pod generates a pod of a group. Requests are multiples of 10 millicores and of a MiB, and at most half
-// of the smallest node, so that every pod fits a node. Best-effort pods have usage without requests.
-func (s Generated) pod(r *rand.Rand, number int, g *generatedGroup, smallest resources.Amounts) InputPod {
-	size := resources.Amounts{
-		CPU:    int64(min(max(math.Round(g.cpu/10), 1)*10, float64(smallest.CPU/2))),
-		Memory: int64(min(max(math.Round(g.memory/(1<<20)), 1)*(1<<20), float64(smallest.Memory/2))),
-
-		Extended: devices(GPU, g.gpu),
+// of the smallest node, so that every pod fits a node.
+func (s Generated) pod(r *rand.Rand, number int, g *generatedGroup, smallest resources.Amounts) NewPod {
+	p := NewPod{
+		Name: fmt.Sprintf("pod-%06d", number), Owner: &g.Owner, Class: g.class, Duration: recording.Never,
+		Requests: resources.Amounts{
+			CPU:    int64(min(max(math.Round(g.cpu/10), 1)*10, float64(smallest.CPU/2))),
+			Memory: int64(min(max(math.Round(g.memory/(1<<20)), 1)*(1<<20), float64(smallest.Memory/2))),
+		},
 	}
-	p := NewPod(fmt.Sprintf("pod-%06d", number), size, 0, Never)
-	p.Owner, p.Resources.Class = &g.Owner, g.class
-	if g.class == v1.PodQOSBestEffort {
-		p.Requests = resources.Amounts{Pods: 1}
+	if g.class != v1.PodQOSBestEffort {
+		p.Requests.Extended = devices(GPU, g.gpu)
 	}
 	s.times(r, number, &p)
 	return p
 }
 
 // times generates the arrival and the end of a pod.
-func (s Generated) times(r *rand.Rand, number int, p *InputPod) {
+func (s Generated) times(r *rand.Rand, number int, p *NewPod) {
 	if s.Churn > 0 {
 		s.churn(r, number, p)
 		return
@@ -297,7 +299,7 @@ func (s Generated) times(r *rand.Rand, number int, p *InputPod) {
 // churn generates the arrival and the end of a pod in a steady state. The first pods arrive during fillTime. From then on their
 // run times have the distribution of pods that run at an instant: the original distribution weighted by the run time; a uniform
 // fraction of the run time remains. Later pods arrive at a constant rate.
-func (s Generated) churn(r *rand.Rand, number int, p *InputPod) {
+func (s Generated) churn(r *rand.Rand, number int, p *NewPod) {
 	variance := math.Log1p(s.LifeCV * s.LifeCV)
 	mu := math.Log(float64(s.Life)) - variance/2
 	if number < s.Pods {

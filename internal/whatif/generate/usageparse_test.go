@@ -1,4 +1,4 @@
-package recording
+package generate
 
 import (
 	"slices"
@@ -114,7 +114,7 @@ func TestForPod(t *testing.T) {
 	}
 }
 
-// FuzzParseUsage verifies that the defaults of every kind are valid, that NewUsage accepts every parsed specification, and that its values
+// FuzzParseUsage verifies that the defaults of every kind are valid, that newUsageModel accepts every parsed specification, and that its values
 // are in range.
 func FuzzParseUsage(f *testing.F) {
 	for _, kind := range UsageKinds {
@@ -130,7 +130,7 @@ func FuzzParseUsage(f *testing.F) {
 		} else if err != nil {
 			return
 		}
-		m, err := NewUsage(s, 1)
+		m, err := newUsageModel(s, 1)
 		if err != nil {
 			t.Fatalf("%q is parsed but rejected by New: %v", text, err)
 		}

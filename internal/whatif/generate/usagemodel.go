@@ -1,6 +1,10 @@
-package recording
+package generate
 
-import "math"
+import (
+	"math"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+)
 
 // The resources, as indexes.
 const (
@@ -10,7 +14,7 @@ const (
 	usageResources
 )
 
-// UsageModel generates the usage of pods over time, as multiples of their requests,
+// usageModel generates the usage of pods over time, as multiples of their requests,
 // from a seed and a shape. Most traces have requests but no usage.
 //
 // The usage of a pod at a step is the quantile of its shape at the normal score
@@ -29,12 +33,12 @@ const (
 // which is also standard normal, and continuous.
 //
 // Usage is a pure function of the seed, the pod, its group and the step. Draws are hashes
-// of these, so that steps can be computed in any order: UsageModel.Next needs a few draws,
+// of these, so that steps can be computed in any order: podUsage.At needs a few draws,
 // and a few nanoseconds for consecutive steps. CPU and memory are independent. On
 // one architecture the same input gives the same bits.
 //
 // A model is immutable and safe for concurrent use.
-type UsageModel struct {
+type usageModel struct {
 	seed   uint64
 	curves [usageResources]usageCurve
 }
@@ -50,10 +54,10 @@ type usageCurve struct {
 	from, to []float64
 }
 
-// NewUsage returns the model of a specification and a seed. It returns an error if a shape is
+// newUsageModel returns the model of a specification and a seed. It returns an error if a shape is
 // impossible.
-func NewUsage(spec UsageSpec, seed uint64) (*UsageModel, error) {
-	m := &UsageModel{seed: seed}
+func newUsageModel(spec UsageSpec, seed uint64) (*usageModel, error) {
+	m := &usageModel{seed: seed}
 	for r, shape := range spec {
 		table, err := shape.quantiles()
 		if err != nil {
@@ -79,10 +83,13 @@ func NewUsage(spec UsageSpec, seed uint64) (*UsageModel, error) {
 	return m, nil
 }
 
-// UsageCursor is the position of one pod in time, for UsageModel.Next.
-type UsageCursor struct {
+// podUsage is the usage of a pod, and its position in time.
+type podUsage struct {
+	model      *usageModel
 	pod, group uint64
-	tracks     [usageResources]usageTrack
+	// cpu and memory are the amounts of which the usage is a multiple.
+	cpu, memory float64
+	tracks      [usageResources]usageTrack
 }
 
 // usageTrack is the position in one resource: the previous and the next draw.
@@ -92,40 +99,57 @@ type usageTrack struct {
 	phase           float64
 }
 
-// Cursor returns the initial position of a pod. Pods have different numbers; pods of a
-// group have the same group number.
-func (m *UsageModel) Cursor(pod, group uint64) UsageCursor {
-	c := UsageCursor{pod: pod, group: group}
+// newUsage returns the usage of a pod. Pods have different numbers; pods of a group have the same group number.
+func (m *usageModel) newUsage(pod, group uint64, cpu, memory float64) *podUsage {
+	u := &podUsage{model: m, pod: pod, group: group, cpu: cpu, memory: memory}
 	for r := range m.curves {
 		curve := &m.curves[r]
-		c.tracks[r] = usageTrack{
+		u.tracks[r] = usageTrack{
 			knot:  -2,
 			fixed: curve.between*normal(m.seed, streams[r].pod, pod, 0) + curve.workload*normal(m.seed, streams[r].workload, group, 0),
 			phase: curve.shape.Phases*uniform(m.seed, streams[r].phase, pod, 0) +
 				curve.shape.WorkloadPhases*uniform(m.seed, streams[r].workloadPhase, group, 0),
 		}
 	}
-	return c
+	return u
 }
 
-// Next returns the usage of a pod at a step, as multiples of its requests, and moves the
-// cursor to the step. Steps may be in any order; small increments are the fastest.
-// Negative steps count as 0.
-func (m *UsageModel) Next(c *UsageCursor, step int64) (cpu, memory float64) {
-	step = max(step, 0)
-	return m.curves[usageCPU].valueAt(m.seed, usageCPU, c, step), m.curves[usageMemory].valueAt(m.seed, usageMemory, c, step)
+// At implements recording.Usage. Steps may be in any order; small increments are the fastest. Negative steps count as 0.
+func (u *podUsage) At(_, elapsed int64) (cpu, memory float64) {
+	m, step := u.model, max(elapsed, 0)/recording.Step
+	return u.cpu * m.curves[usageCPU].valueAt(usageCPU, u, step), u.memory * m.curves[usageMemory].valueAt(usageMemory, u, step)
 }
 
-func (c *usageCurve) valueAt(seed uint64, resource int, cursor *UsageCursor, step int64) float64 {
-	t, hold := &cursor.tracks[resource], int64(len(c.from))
+// OfCopy implements recording.Usage.
+func (u *podUsage) OfCopy(number int) recording.Usage {
+	return u.model.newUsage(uint64(number), u.group, u.cpu, u.memory)
+}
+
+// AddUsage generates the usage of pods whose usage is not known.
+func AddUsage(in *recording.Input, spec UsageSpec, seed uint64) error {
+	model, err := newUsageModel(spec, seed)
+	if err != nil {
+		return err
+	}
+	for i := range in.Pods {
+		if p := &in.Pods[i]; p.Usage == nil {
+			p.Usage, p.IsGenerated = model.newUsage(uint64(i), p.Group, p.BaseCPU, p.BaseMemory), true
+		}
+	}
+	return nil
+}
+
+// valueAt returns the usage of a resource at a step, as a multiple, and moves the position of the pod there.
+func (c *usageCurve) valueAt(resource int, u *podUsage, step int64) float64 {
+	t, hold := &u.tracks[resource], int64(len(c.from))
 	knot := step / hold
 	if knot != t.knot {
 		if knot == t.knot+1 {
 			t.from = t.to
 		} else {
-			t.from = c.draw(seed, resource, cursor, knot)
+			t.from = c.draw(resource, u, knot)
 		}
-		t.to, t.knot = c.draw(seed, resource, cursor, knot+1), knot
+		t.to, t.knot = c.draw(resource, u, knot+1), knot
 	}
 	i := step % hold
 	value := c.quantile(t.fixed + c.from[i]*t.from + c.to[i]*t.to)
@@ -137,13 +161,13 @@ func (c *usageCurve) valueAt(seed uint64, resource int, cursor *UsageCursor, ste
 }
 
 // draw returns the variable part of the score at a knot.
-func (c *usageCurve) draw(seed uint64, resource int, cursor *UsageCursor, knot int64) float64 {
-	var score float64
+func (c *usageCurve) draw(resource int, u *podUsage, knot int64) float64 {
+	score, seed := 0.0, u.model.seed
 	if c.own > 0 {
-		score = c.own * normal(seed, streams[resource].own, cursor.pod, uint64(knot))
+		score = c.own * normal(seed, streams[resource].own, u.pod, uint64(knot))
 	}
 	if c.together > 0 {
-		score += c.together * normal(seed, streams[resource].group, cursor.group, uint64(knot))
+		score += c.together * normal(seed, streams[resource].group, u.group, uint64(knot))
 	}
 	return score
 }

@@ -1,4 +1,4 @@
-package recording
+package generate
 
 import (
 	"fmt"
@@ -9,32 +9,33 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 	"pgregory.net/rapid"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
-// At returns the usage of a pod at a step, without a cursor.
-func (m *UsageModel) At(pod, group uint64, step int64) (cpu, memory float64) {
-	c := m.Cursor(pod, group)
-	return m.Next(&c, step)
+// At returns the usage of a pod at a step, alone.
+func (m *usageModel) At(pod, group uint64, step int64) (cpu, memory float64) {
+	c := m.newUsage(pod, group, 1, 1)
+	return c.At(0, recording.Step*step)
 }
 
 // model returns the model of a valid text.
-func model(t testing.TB, text string, seed uint64) *UsageModel {
+func model(t testing.TB, text string, seed uint64) *usageModel {
 	t.Helper()
 	s, err := ParseUsage(text)
 	must.Succeed(t, err)
-	m, err := NewUsage(s, seed)
+	m, err := newUsageModel(s, seed)
 	must.Succeed(t, err)
 	return m
 }
 
 // usageSample returns the CPU usage of many pods, each in its own group, at steps 137 apart.
-func usageSample(m *UsageModel, pods, steps int) []float64 {
+func usageSample(m *usageModel, pods, steps int) []float64 {
 	values := make([]float64, 0, pods*steps)
 	for pod := range pods {
-		c := m.Cursor(uint64(pod), uint64(pod))
+		c := m.newUsage(uint64(pod), uint64(pod), 1, 1)
 		for i := range steps {
-			cpu, _ := m.Next(&c, int64(i)*137)
+			cpu, _ := c.At(0, recording.Step*(int64(i)*137))
 			values = append(values, cpu)
 		}
 	}
@@ -84,12 +85,12 @@ func TestQuantiles(t *testing.T) {
 }
 
 // correlation returns the correlation of the CPU usage of pods 1 and 2 over a number of steps from a step on.
-func correlation(m *UsageModel, group1, group2 uint64, from, steps, every int64) float64 {
-	a, b := m.Cursor(1, group1), m.Cursor(2, group2)
+func correlation(m *usageModel, group1, group2 uint64, from, steps, every int64) float64 {
+	a, b := m.newUsage(1, group1, 1, 1), m.newUsage(2, group2, 1, 1)
 	var x, y []float64
 	for i := range steps {
-		u, _ := m.Next(&a, from+i*every)
-		v, _ := m.Next(&b, from+i*every)
+		u, _ := a.At(0, recording.Step*(from+i*every))
+		v, _ := b.At(0, recording.Step*(from+i*every))
 		x, y = append(x, u), append(y, v)
 	}
 	return stat.Correlation(x, y, nil)
@@ -113,11 +114,11 @@ func TestTogether(t *testing.T) {
 	// A burst affects most pods of a group: while the usage of one pod is high, the usage of the
 	// other pod is high much more often than the 0.05 of independent pods.
 	m = model(t, "bursts:mean=0.3", 3)
-	a, b := m.Cursor(1, 5), m.Cursor(2, 5)
+	a, b := m.newUsage(1, 5, 1, 1), m.newUsage(2, 5, 1, 1)
 	var high, both float64
 	for i := range int64(50_000) {
-		u, _ := m.Next(&a, i*50)
-		v, _ := m.Next(&b, i*50)
+		u, _ := a.At(0, recording.Step*(i*50))
+		v, _ := b.At(0, recording.Step*(i*50))
 		if u > 0.6 {
 			high++
 			if v > 0.6 {
@@ -135,9 +136,9 @@ func TestBetween(t *testing.T) {
 	m := model(t, "beta:mean=0.4,cv=0.3,between=0.9,hold=10", 3)
 	var means, within []float64
 	for pod := range uint64(4000) {
-		c, values := m.Cursor(pod, pod), []float64(nil)
+		c, values := m.newUsage(pod, pod, 1, 1), []float64(nil)
 		for i := range int64(100) {
-			cpu, _ := m.Next(&c, i*50)
+			cpu, _ := c.At(0, recording.Step*(i*50))
 			values = append(values, cpu)
 		}
 		mean, variance := stat.MeanVariance(values, nil)
@@ -158,9 +159,9 @@ func TestWorkload(t *testing.T) {
 	for group := range uint64(groups) {
 		var means []float64
 		for pod := range uint64(pods) {
-			c, values := m.Cursor(group*pods+pod, group), []float64(nil)
+			c, values := m.newUsage(group*pods+pod, group, 1, 1), []float64(nil)
 			for i := range int64(steps) {
-				cpu, _ := m.Next(&c, i*50)
+				cpu, _ := c.At(0, recording.Step*(i*50))
 				values = append(values, cpu)
 			}
 			mean, variance := stat.MeanVariance(values, nil)
@@ -200,9 +201,9 @@ func TestDay(t *testing.T) {
 	m := model(t, "diurnal:mean=0.4,cv=0.36,amplitude=0.5,period=100,phases=0,between=0", 3)
 	var sums [4]float64
 	for pod := range uint64(2000) {
-		c := m.Cursor(pod, pod)
+		c := m.newUsage(pod, pod, 1, 1)
 		for quarter := range sums {
-			cpu, _ := m.Next(&c, 1000+int64(quarter)*25)
+			cpu, _ := c.At(0, recording.Step*(1000+int64(quarter)*25))
 			sums[quarter] += cpu / 2000
 		}
 	}
@@ -227,9 +228,9 @@ func drawSpec(t *rapid.T) string {
 	return text
 }
 
-// TestNextProperties verifies that values are in range, the same for the same seed, and the same
-// for Next and At.
-func TestNextProperties(t *testing.T) {
+// TestUsageProperties verifies that values are in range, the same for the same seed, and the same
+// for steps in order as for single steps.
+func TestUsageProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text, seed := drawSpec(t), rapid.Uint64().Draw(t, "seed")
 		s, err := ParseUsage(text)
@@ -237,17 +238,17 @@ func TestNextProperties(t *testing.T) {
 		if second, err := ParseUsage(s.String()); err != nil || second != s {
 			t.Fatalf("%s is parsed as %+v, %v, want %+v", s, second, err, s)
 		}
-		m, _ := NewUsage(s, seed)
-		twin, _ := NewUsage(s, seed)
+		m, _ := newUsageModel(s, seed)
+		twin, _ := newUsageModel(s, seed)
 		pod, group := rapid.Uint64().Draw(t, "pod"), rapid.Uint64().Draw(t, "group")
-		c := m.Cursor(pod, group)
+		c := m.newUsage(pod, group, 1, 1)
 		step := int64(0)
 		for range 50 {
 			step = max(0, step+rapid.Int64Range(-3, 40).Draw(t, "advance"))
-			cpu, memory := m.Next(&c, step)
+			cpu, memory := c.At(0, recording.Step*step)
 			wantCPU, wantMemory := twin.At(pod, group, step)
 			if cpu != wantCPU || memory != wantMemory {
-				t.Fatalf("step %d: Next returns %v, %v, At %v, %v", step, cpu, memory, wantCPU, wantMemory)
+				t.Fatalf("step %d: %v, %v in order, %v, %v alone", step, cpu, memory, wantCPU, wantMemory)
 			}
 			if !(cpu >= 0 && cpu <= s[usageCPU].Max+1e-9) || !(memory >= 0 && memory <= s[usageMemory].Max+1e-9) {
 				t.Fatalf("step %d: %v, %v", step, cpu, memory)
@@ -279,28 +280,28 @@ func TestGoldenValue(t *testing.T) {
 	}
 }
 
-func TestNextDoesNotAllocate(t *testing.T) {
+func TestUsageDoesNotAllocate(t *testing.T) {
 	m := model(t, "diurnal", 1)
-	c, step := m.Cursor(1, 2), int64(0)
-	if n := testing.AllocsPerRun(1000, func() { m.Next(&c, step); step++ }); n != 0 {
+	c, step := m.newUsage(1, 2, 1, 1), int64(0)
+	if n := testing.AllocsPerRun(1000, func() { c.At(0, recording.Step*step); step++ }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
 
-// BenchmarkNext measures both resources of one pod: "step" advances by one step, "leap" draws again.
-func BenchmarkNext(b *testing.B) {
+// BenchmarkUsage measures both resources of one pod: "step" advances by one step, "leap" draws again.
+func BenchmarkUsage(b *testing.B) {
 	for _, kind := range []string{"constant", "beta", "bursts", "diurnal"} {
 		m := model(b, kind, 1)
 		b.Run(kind+"/step", func(b *testing.B) {
-			// Many pods, as in a cluster: their cursors exceed the processor caches.
-			cursors := make([]UsageCursor, 150_000)
-			for i := range cursors {
-				cursors[i] = m.Cursor(uint64(i), uint64(i/10))
+			// Many pods, as in a cluster: their usages exceed the processor caches.
+			usages := make([]*podUsage, 150_000)
+			for i := range usages {
+				usages[i] = m.newUsage(uint64(i), uint64(i/10), 1, 1)
 			}
 			pod, step := 0, int64(0)
 			for b.Loop() {
-				m.Next(&cursors[pod], step)
-				if pod++; pod == len(cursors) {
+				usages[pod].At(0, recording.Step*step)
+				if pod++; pod == len(usages) {
 					pod, step = 0, step+1
 				}
 			}
@@ -319,7 +320,7 @@ func BenchmarkNew(b *testing.B) {
 	s, err := ParseUsage("beta")
 	must.Succeed(b, err)
 	for b.Loop() {
-		if _, err := NewUsage(s, 1); err != nil {
+		if _, err := newUsageModel(s, 1); err != nil {
 			b.Fatal(err)
 		}
 	}

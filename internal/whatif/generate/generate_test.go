@@ -1,4 +1,4 @@
-package recording
+package generate
 
 import (
 	"fmt"
@@ -11,11 +11,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // generated returns the cluster of a valid specification.
-func generated(t testing.TB, text string, seed uint64) Input {
+func generated(t testing.TB, text string, seed uint64) NewCluster {
 	t.Helper()
 	s, err := ParseGenerated(text)
 	must.Succeed(t, err)
@@ -23,15 +24,15 @@ func generated(t testing.TB, text string, seed uint64) Input {
 }
 
 // capacityOf returns the allocatable amounts of all nodes.
-func capacityOf(in Input) (sum resources.Amounts) {
+func capacityOf(in NewCluster) (sum resources.Amounts) {
 	for _, n := range in.Nodes {
-		sum = sum.Add(Amounts(n.Object.Status.Allocatable))
+		sum = sum.Add(recording.Amounts(n.Object.Status.Allocatable))
 	}
 	return sum
 }
 
 // end returns the second at which a pod ends.
-func end(p *InputPod) int64 { return resources.Add(p.Arrival, p.Duration) }
+func end(p *NewPod) int64 { return resources.Add(p.Arrival, p.Duration) }
 
 func TestParseGenerated(t *testing.T) {
 	small := Generated{
@@ -172,15 +173,15 @@ func TestLifetimes(t *testing.T) {
 // hold all shapes.
 func TestGPUs(t *testing.T) {
 	c := generated(t, "nodes=12,shapes=16x64+32x128x4+32x128x8,zones=2,pods=20000,replicas=1,gpu=0.3,best-effort=0.5", 1)
-	gpu := func(n Node) int64 { return Amounts(n.Object.Status.Allocatable).Extended.Get(GPU) }
-	zone := func(n Node) string { return n.Object.Labels[v1.LabelTopologyZone] }
+	gpu := func(n recording.Node) int64 { return recording.Amounts(n.Object.Status.Allocatable).Extended.Get(GPU) }
+	zone := func(n recording.Node) string { return n.Object.Labels[v1.LabelTopologyZone] }
 	if a, b := c.Nodes[2], c.Nodes[3]; gpu(a) != 8 || zone(a) != "zone-0" || gpu(b) != 0 || zone(b) != "zone-1" ||
 		zone(c.Nodes[6]) != "zone-0" {
 		t.Errorf("nodes %+v", c.Nodes)
 	}
 	counts := map[int64]float64{}
 	for _, p := range c.Pods {
-		if p.Resources.Class == v1.PodQOSBestEffort && p.Requests.Extended.Get(GPU) > 0 {
+		if p.Class == v1.PodQOSBestEffort && p.Requests.Extended.Get(GPU) > 0 {
 			t.Fatalf("%+v", p)
 		}
 		counts[p.Requests.Extended.Get(GPU)] += 1.0 / 20000
@@ -205,29 +206,27 @@ func TestClusterProperties(t *testing.T) {
 		must.Succeed(t, err)
 		seed := rapid.Uint64().Draw(t, "seed")
 		c := s.cluster(seed)
-		if diff := cmp.Diff(c, s.cluster(seed), cmp.AllowUnexported(Owner{})); diff != "" {
+		if diff := cmp.Diff(c, s.cluster(seed)); diff != "" {
 			t.Fatal(diff)
 		}
 		if len(c.Nodes) != s.Nodes || len(c.Pods) != s.Pods {
 			t.Fatalf("%d nodes, %d pods", len(c.Nodes), len(c.Pods))
 		}
-		smallest := Amounts(c.Nodes[0].Object.Status.Allocatable)
+		smallest := recording.Amounts(c.Nodes[0].Object.Status.Allocatable)
 		for _, n := range c.Nodes {
-			smallest = smallest.Min(Amounts(n.Object.Status.Allocatable))
+			smallest = smallest.Min(recording.Amounts(n.Object.Status.Allocatable))
 		}
-		groups, last := map[*Owner]InputPod{}, int64(0)
+		groups, last := map[*Owner]NewPod{}, int64(0)
 		for _, p := range c.Pods {
-			if p.BaseCPU < 10 || p.BaseCPU > float64(smallest.CPU/2) || p.BaseMemory < 1<<20 ||
-				p.BaseMemory > float64(smallest.Memory/2) {
+			if p.Requests.CPU < 10 || p.Requests.CPU > smallest.CPU/2 || p.Requests.Memory < 1<<20 || p.Requests.Memory > smallest.Memory/2 {
 				t.Fatalf("%+v on nodes from %+v", p, smallest)
 			}
-			if p.Arrival < last || p.Duration <= 0 || (p.Resources.Class == v1.PodQOSBestEffort) != (p.Requests.CPU == 0) {
+			if p.Arrival < last || p.Duration <= 0 {
 				t.Fatalf("%+v after second %d", p, last)
 			}
 			last = p.Arrival
 			other, ok := groups[p.Owner]
-			if ok && (other.Requests != p.Requests || other.BaseCPU != p.BaseCPU || other.BaseMemory != p.BaseMemory ||
-				other.Resources != p.Resources) {
+			if ok && (other.Requests != p.Requests || other.Class != p.Class) {
 				t.Fatalf("%+v and %+v", other, p)
 			}
 			groups[p.Owner] = p
@@ -251,14 +250,14 @@ func TestBatch(t *testing.T) {
 		t.Errorf("%v of the groups are jobs, want 0.3", share)
 	}
 	without, zero := generated(t, "nodes=10,pods=200", 1), generated(t, "nodes=10,pods=200,batch=0", 1)
-	if diff := cmp.Diff(without, zero, cmp.AllowUnexported(Owner{})); diff != "" {
+	if diff := cmp.Diff(without, zero); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestSeedsDiffer(t *testing.T) {
 	a, b := generated(t, "nodes=1,pods=100", 1), generated(t, "nodes=1,pods=100", 2)
-	if cmp.Equal(a.Pods, b.Pods, cmp.AllowUnexported(Owner{})) {
+	if cmp.Equal(a.Pods, b.Pods) {
 		t.Error("different seeds give the same pods")
 	}
 }
@@ -272,7 +271,7 @@ func FuzzParseGenerated(f *testing.F) {
 			return
 		}
 		for _, p := range s.cluster(1).Pods {
-			if p.BaseCPU < 1 || p.BaseMemory < 1 || p.Duration < 1 {
+			if p.Requests.CPU < 1 || p.Requests.Memory < 1 || p.Duration < 1 {
 				t.Errorf("%q: %+v", text, p)
 			}
 		}
