@@ -1,6 +1,6 @@
 // Command arrivals converts one of two traces of arrivals to a recording for plimsoll compare.
 //
-//	arrivals FOLDER OUT.plrec
+//	arrivals FOLDER OUT.ndjson.gz
 //
 // With the file services.csv.gz, FOLDER has the instances of Alibaba's cluster-trace-gpu-v2025 (services.go). Otherwise it has the virtual
 // machines of the Azure public trace of 2017, as processed in huaweicloud/trace_generation_rnn. A machine is a pod, with the cores and the
@@ -55,7 +55,7 @@ var epoch = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 
 func run(folder, out string, share, turnover float64) error {
 	if folder == "" || out == "" {
-		return errors.New("usage: arrivals FOLDER OUT.plrec")
+		return errors.New("usage: arrivals FOLDER OUT.ndjson.gz")
 	}
 	read := func() (*recording.Recording, error) { return azure(folder, share) }
 	if _, err := os.Stat(filepath.Join(folder, servicesFile)); err == nil {

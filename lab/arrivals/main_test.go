@@ -42,7 +42,7 @@ func TestArrivals(t *testing.T) {
 		"v1.dev.txt.gz":          "0 b,d,|,b,|,\n86400 d,|,\n172500 b,b,|,\n",
 		"v1.dev.c2100000.txt.gz": "0 U1,C2,|,C7,|,\n86400 U2,|,\n172500 U0,C0,|,\n",
 	}
-	out := filepath.Join(t.TempDir(), "out.plrec")
+	out := filepath.Join(t.TempDir(), "out.ndjson.gz")
 	if err := run(write(t, files), out, 1, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestServices(t *testing.T) {
 	const header = "role,app_name,cpu_request,memory_request,creation_time,scheduled_time,deletion_time\n"
 	files := map[string]string{servicesFile: header +
 		"CN,app_0,64,320.0,,,\nHN,app_0,8,40,,,\nCN,app_1,96,480,100,159,3600\nCN,app_1,96,480,100,900,800\n"}
-	out := filepath.Join(t.TempDir(), "out.plrec")
+	out := filepath.Join(t.TempDir(), "out.ndjson.gz")
 	if err := run(write(t, files), out, 1, 0); err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,7 @@ func (s *series) draw(scenario *scenarios.Scenario, seed uint64, temporary strin
 	if err != nil {
 		return "", err
 	}
-	out, err := os.Create(filepath.Join(temporary, fmt.Sprintf("%s-%d.plrec", scenario.Name, seed)))
+	out, err := os.Create(filepath.Join(temporary, fmt.Sprintf("%s-%d.ndjson.gz", scenario.Name, seed)))
 	if err != nil {
 		return "", err
 	}

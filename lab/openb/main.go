@@ -1,7 +1,7 @@
 // Command openb converts the openb trace, the nodes and pods of a production cluster with GPUs (Alibaba cluster-trace-gpu-v2023), to a
 // recording for plimsoll simulate and plimsoll compare.
 //
-//	openb [flags] NODES.csv PODS.csv OUT.plrec
+//	openb [flags] NODES.csv PODS.csv OUT.ndjson.gz
 package main
 
 import (
@@ -28,7 +28,7 @@ func run() error {
 	ratio := flag.Float64("limit-ratio", 2, "limits of pods, as a multiple of their requests, at least 1")
 	flag.Parse()
 	if flag.NArg() != 3 {
-		return errors.New("usage: openb [flags] NODES.csv PODS.csv OUT.plrec")
+		return errors.New("usage: openb [flags] NODES.csv PODS.csv OUT.ndjson.gz")
 	}
 	o.Limits = generate.Limits{CPU: *ratio, Memory: *ratio}
 	if err := o.Limits.Validate(); err != nil {

@@ -1,7 +1,7 @@
 // Command provisioned converts the virtual machines of Bitbrains in July and August 2013 to a recording for plimsoll recommend, with
 // requests as provisioned: a machine is a pod of a StatefulSet of its own.
 //
-//	provisioned FOLDER OUT.plrec
+//	provisioned FOLDER OUT.ndjson.gz
 //
 // FOLDER has the folder rnd. The nodes have 32 cores and 128 GiB; there are as many as first fit by decreasing memory needs, and 5 % more.
 package main
@@ -39,7 +39,7 @@ var (
 
 func run(args []string) error {
 	if len(args) != 2 {
-		return errors.New("usage: provisioned FOLDER OUT.plrec")
+		return errors.New("usage: provisioned FOLDER OUT.ndjson.gz")
 	}
 	set, err := usage.Open(os.DirFS(args[0]), usage.Bitbrains, func(string) bool { return true })
 	if err != nil {

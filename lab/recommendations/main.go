@@ -4,7 +4,7 @@
 // plimsoll recommend is measured: a week of 200 nodes and 40,000 pods.
 //
 //	recommendations [SEEDS]
-//	recommendations week.plrec
+//	recommendations week.ndjson.gz
 package main
 
 import (
@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,7 +55,7 @@ func main() {
 func runArgument(args []string) error {
 	seeds := 4
 	if len(args) > 0 {
-		if filepath.Ext(args[0]) == ".plrec" {
+		if strings.HasSuffix(args[0], recording.Extension) {
 			return generate.Record(args[0], week, 1)
 		}
 		seeds, _ = strconv.Atoi(args[0])
@@ -125,7 +126,7 @@ func try(ctx context.Context, cluster, use string, seed uint64) (t trial, err er
 		return t, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	file := filepath.Join(folder, "generated.plrec")
+	file := filepath.Join(folder, "generated.ndjson.gz")
 	if err := generate.Record(file, generate.Source{Generate: cluster, Usage: use}, seed); err != nil {
 		return t, err
 	}
@@ -167,7 +168,7 @@ func try(ctx context.Context, cluster, use string, seed uint64) (t trial, err er
 	const settle = 3600
 	job := compare.Job{
 		Source: generate.Source{
-			Source: recording.Source{Recording: file + ",from=32h", Reschedule: true, Pack: 1, Parts: 1, NoSpare: true},
+			Source: recording.Source{Recording: file + ",from=32h", Reschedule: true, Pack: 1, NoSpare: true},
 		},
 		Profile: o.Current, Metrics: o.Metrics, Settle: settle, Autoscaler: &scaling.Config{Spec: r.Autoscaler},
 	}

@@ -86,7 +86,7 @@ func (o *Objects) Warn(warnings []string, warn func(string)) error {
 func AddRecordingFlag(cmd *cobra.Command, value *string) {
 	cmd.Flags().StringVar(value, "recording", "",
 		"file written by plimsoll snapshot or plimsoll record; FILE,from=24h,to=48h is a part of it")
-	_ = cmd.MarkFlagFilename("recording", "plrec")
+	_ = cmd.MarkFlagFilename("recording", "ndjson.gz")
 }
 
 // AddAtFlag adds the flag --at.

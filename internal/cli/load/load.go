@@ -64,7 +64,7 @@ there are enough samples.`,
   plimsoll load top --provider Service --address http://localhost:2020 --watch
 
   # Show the load in a snapshot.
-  plimsoll load top --recording s.plrec`,
+  plimsoll load top --recording s.ndjson.gz`,
 		Args: base.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := base.Requires(cmd, "scheduler-name", "config"); err != nil {

@@ -60,7 +60,7 @@ as their agents report them in ClusterCapacities. The numbers are never too high
 selectors of the workload match pods of others on the hub's clusters; see docs/placement.md.
 Nothing is changed.`,
 		Example: `  plimsoll placement fit -f deployment.yaml
-  plimsoll placement fit -f pod.yaml --replicas 20 --recording s.plrec
+  plimsoll placement fit -f pod.yaml --replicas 20 --recording s.ndjson.gz
   plimsoll placement fit -f pod.yaml --local`,
 		Args: base.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },

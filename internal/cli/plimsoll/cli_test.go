@@ -150,7 +150,7 @@ func TestTablesFit(t *testing.T) {
 	t.Chdir("../../..")
 	for _, args := range [][]string{
 		{"score", "-f", "examples/limits"},
-		{"explain", "pod", "pod1", "--recording", "examples/snapshot/low-risk.plrec"},
+		{"explain", "pod", "pod1", "--recording", "examples/snapshot/low-risk.ndjson.gz"},
 		{"placement", "decide", "-f", "examples/placement/prioritizers"},
 		{"load", "top", "--provider=File", "--address=examples/low-risk/load.json"},
 		{"slack", "plan", "-f", "examples/slack"},

@@ -79,8 +79,8 @@ they are made, and inspects slack, placements and load.`,
   plimsoll explain pod NAME -n NAMESPACE
 
   # What would another profile change in your cluster?
-  plimsoll snapshot -o s.plrec
-  plimsoll compare --profile default --profile predicted --recording s.plrec
+  plimsoll snapshot -o s.ndjson.gz
+  plimsoll compare --profile default --profile predicted --recording s.ndjson.gz
 
   # The same without a cluster.
   plimsoll compare --profile default --profile predicted \

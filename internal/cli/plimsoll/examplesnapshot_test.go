@@ -19,7 +19,7 @@ import (
 // The example snapshot has the objects and the load of the example cluster. -update writes it.
 func TestExampleSnapshot(t *testing.T) {
 	t.Chdir("../../..")
-	const path = "examples/snapshot/low-risk.plrec"
+	const path = "examples/snapshot/low-risk.ndjson.gz"
 	reading, err := provider.NewFile("examples/low-risk/load.json").Read(t.Context())
 	must.Succeed(t, err)
 	want, _, err := recording.ReadSnapshot(

@@ -215,7 +215,7 @@ func TestWorkloadsOverSnapshots(t *testing.T) {
 	if !strings.Contains(table, "private-b            -300               -100             no data      no data\n") {
 		t.Errorf("got\n%s", table)
 	}
-	summary := string(output(t, "snapshot", "-f", hub, "-o", filepath.Join(folder, "s.plrec"), "--redact"))
+	summary := string(output(t, "snapshot", "-f", hub, "-o", filepath.Join(folder, "s.ndjson.gz"), "--redact"))
 	if !strings.HasSuffix(summary, ": 0 nodes, 0 pods, no load; names are pseudonyms\n") {
 		t.Errorf("got %s", summary)
 	}

@@ -49,10 +49,10 @@ metrics-server or, with --prometheus, from Prometheus.
 With --redact, all texts that Kubernetes does not define are replaced by pseudonyms, as
 by plimsoll snapshot --redact.`,
 		Example: `  # Record the last week.
-  plimsoll record --prometheus http://localhost:9090 -o week.plrec
+  plimsoll record --prometheus http://localhost:9090 -o week.ndjson.gz
 
   # Record one of the clusters that a server knows, with pseudonyms.
-  plimsoll record --prometheus https://thanos.example.com --selector 'cluster="a"' --from 1d --redact -o day.plrec
+  plimsoll record --prometheus https://thanos.example.com --selector 'cluster="a"' --from 1d --redact -o day.ndjson.gz
 
   # Record this cluster from now on, with usage from metrics-server.
   plimsoll record --follow -o /var/lib/recordings`,
@@ -84,7 +84,7 @@ func (o *options) addAllFlags(cmd *cobra.Command) {
 	flags.StringToStringVar(&c.UsageLabels, "usage-label", nil, "names of labels of cAdvisor that differ, such as pod=pod_name")
 	flags.StringSliceVar(&c.LabelKeys, "label-key", nil,
 		"keys of labels of nodes and pods that kube-state-metrics exports with underscores, such as example.com/team")
-	_ = cmd.MarkFlagFilename("output", "plrec")
+	_ = cmd.MarkFlagFilename("output", "ndjson.gz")
 	base.CompleteWith(cmd, "to", "now")
 	base.Rare(cmd, "chunk", "timeout", "series", "label", "usage-label", "label-key")
 }
@@ -149,7 +149,7 @@ func (o *options) run(cmd *cobra.Command) error {
 	case o.config.Server.Address == "":
 		return errors.New("--prometheus: required: the URL of a Prometheus server, such as http://localhost:9090, or --follow")
 	case o.output == "":
-		return errors.New("--output: required: the file to write, such as week.plrec")
+		return errors.New("--output: required: the file to write, such as week.ndjson.gz")
 	}
 	file := base.NewFile{Flag: "--output", Path: o.output, Force: o.force, Mode: fileMode}
 	err := file.Check(cmd)

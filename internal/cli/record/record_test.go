@@ -15,11 +15,11 @@ import (
 )
 
 func TestFlagErrors(t *testing.T) {
-	existing := filepath.Join(t.TempDir(), "old.plrec")
+	existing := filepath.Join(t.TempDir(), "old.ndjson.gz")
 	must.Succeed(t, os.WriteFile(existing, nil, 0o600))
 	for args, want := range map[string]string{
 		"":                                                 "--prometheus: required: the URL of a Prometheus server, such as http://localhost:9090, or --follow",
-		"--prometheus http://x":                            "--output: required: the file to write, such as week.plrec",
+		"--prometheus http://x":                            "--output: required: the file to write, such as week.ndjson.gz",
 		"--prometheus x -o OUT":                            `--prometheus "x": must be a URL like`,
 		"--prometheus http://x -o OUT --from 7":            `--from: invalid value "7": must be now, a duration before now such as 7d or 12h, or a time`,
 		"--prometheus http://x -o OUT --to soon":           `--to: invalid value "soon": must be now, a duration`,

@@ -53,14 +53,14 @@ usage. With --usage=false, the usage of pods is not read.
 
 With -f, the objects are read from manifests instead, for example to redact the output
 of kubectl.`,
-		Example: `  plimsoll snapshot -o s.plrec
-  plimsoll compare --profile default --profile predicted --recording s.plrec
+		Example: `  plimsoll snapshot -o s.ndjson.gz
+  plimsoll compare --profile default --profile predicted --recording s.ndjson.gz
 
   # Replace names by pseudonyms, and read the load from the source of this scheduler.
-  plimsoll snapshot -o s.plrec --redact --config scheduler.yaml
+  plimsoll snapshot -o s.ndjson.gz --redact --config scheduler.yaml
 
   # Use another cluster, and load from Prometheus.
-  plimsoll snapshot -o s.plrec --kubeconfig other.yaml --provider Prometheus --address http://localhost:9090`,
+  plimsoll snapshot -o s.ndjson.gz --kubeconfig other.yaml --provider Prometheus --address http://localhost:9090`,
 		Args: base.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
@@ -74,7 +74,7 @@ of kubectl.`,
 	flags.BoolVar(&o.usage, "usage", true, "include what pods use, from metrics-server or Prometheus")
 	flags.BoolVar(&o.redact, "redact", false, "replace names by pseudonyms")
 	flags.BoolVar(&o.force, "force", false, "replace an existing file")
-	_ = cmd.MarkFlagFilename("output", "plrec")
+	_ = cmd.MarkFlagFilename("output", "ndjson.gz")
 	for _, flag := range []string{"filename", "provider", "address", "load-source"} {
 		cmd.MarkFlagsMutuallyExclusive("config", flag)
 	}
@@ -88,7 +88,7 @@ const snapshotMode = 0o600
 
 func (o *snapshotOptions) run(cmd *cobra.Command) error {
 	if o.output == "" {
-		return errors.New("--output: required: the file to write, such as s.plrec")
+		return errors.New("--output: required: the file to write, such as s.ndjson.gz")
 	}
 	if err := cmp.Or(base.Requires(cmd, "scheduler-name", "config"), base.Requires(cmd, "strict", "filename")); err != nil {
 		return err

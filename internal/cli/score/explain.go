@@ -99,7 +99,7 @@ were created since then change the scores.`,
   plimsoll explain pod shop/web-7d4b9c-x2x8p --profile low-risk
 
   # Use a snapshot, and print all nodes as JSON.
-  plimsoll explain pod shop/web-7d4b9c-x2x8p --recording s.plrec -o json`,
+  plimsoll explain pod shop/web-7d4b9c-x2x8p --recording s.ndjson.gz -o json`,
 		Args:              base.Pod.ExactlyOne,
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 		ValidArgsFunction: o.completeNames,

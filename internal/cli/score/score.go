@@ -75,7 +75,7 @@ at weight 1.`,
   plimsoll score -f cluster/ --load load.json --now 2026-11-21T12:00:00Z -o json
 
   # Use a snapshot, which includes the load.
-  plimsoll score --recording s.plrec --config scheduler.yaml`,
+  plimsoll score --recording s.ndjson.gz --config scheduler.yaml`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	o.addFlags(cmd)

@@ -81,7 +81,7 @@ func writeHour(b *testing.B, path string, nodes, pods int) {
 // BenchmarkReplay replays an hour of 1,000 nodes and 30,000 pods, of which 3,000 are created in the hour, with two candidates, in processes of
 // one CPU each. It reports the CPU time of all processes, and the memory of the largest.
 func BenchmarkReplay(b *testing.B) {
-	path := filepath.Join(b.TempDir(), "20260301T000000Z.plrec")
+	path := filepath.Join(b.TempDir(), "20260301T000000Z.ndjson.gz")
 	writeHour(b, path, 1000, 30_000)
 	profiles, err := read("profile", "default", "predicted", "low-risk")
 	must.Succeed(b, err)

@@ -30,7 +30,7 @@ import (
 func TestPending(t *testing.T) {
 	folder, start := t.TempDir(), time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	name := func(hour int) string {
-		return start.Add(time.Duration(hour)*time.Hour).Format("20060102T150405Z") + ".plrec"
+		return start.Add(time.Duration(hour)*time.Hour).Format("20060102T150405Z") + ".ndjson.gz"
 	}
 	for hour := range 31 {
 		must.Succeed(t, os.WriteFile(filepath.Join(folder, name(hour)), nil, 0o600))
@@ -101,14 +101,14 @@ func TestOutcomes(t *testing.T) {
 		settings: &record.FollowConfig{Log: func(line string) { t.Error(line) }}, out: io.Discard, store: store,
 		profiles: []engine.NamedConfig{{Name: "default"}, {Name: "predicted"}}, prometheus: client, matchers: `cluster="a"`,
 	}
-	must.Succeed(t, s.replay(ctx, "first.plrec"))
+	must.Succeed(t, s.replay(ctx, "first.ndjson.gz"))
 	outcomes := store.Windows(time.Time{})[0].Outcomes
 	if v := outcomes.ThrottledSeconds; v == nil || *v != 7 || outcomes.CPUPressureSeconds != nil || outcomes.MemoryPressureSeconds != nil ||
 		len(outcomes.Missing) != 2 || outcomes.Missing[0] != "container_pressure_cpu_waiting_seconds_total: the server has no such series" {
 		t.Errorf("%+v", outcomes)
 	}
 	interrupted = true
-	if err := s.replay(ctx, "second.plrec"); err == nil || store.Has("second.plrec") {
-		t.Errorf("error %v, stored %t", err, store.Has("second.plrec"))
+	if err := s.replay(ctx, "second.ndjson.gz"); err == nil || store.Has("second.ndjson.gz") {
+		t.Errorf("error %v, stored %t", err, store.Has("second.ndjson.gz"))
 	}
 }

@@ -41,10 +41,10 @@ The overload that was measured is computed from the recorded usage, with the rec
 node of each pod. kube-scheduler selects at random among nodes with equal scores, so
 that pods can be on other nodes than recorded even if the model is exact.`,
 		Example: `  # Backtest with the default profile of kube-scheduler.
-  plimsoll backtest --recording week.plrec
+  plimsoll backtest --recording week.ndjson.gz
 
   # Backtest the second day with the configuration of the scheduler.
-  plimsoll backtest --recording week.plrec,from=24h,to=48h --profile scheduler.yaml -o json`,
+  plimsoll backtest --recording week.ndjson.gz,from=24h,to=48h --profile scheduler.yaml -o json`,
 		Args: base.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}

@@ -77,10 +77,10 @@ they differ in size: nodes are added and removed as if all new ones were like th
 frequent node of the recording. Nothing is applied:
 -o yaml prints what to apply, and --write writes it to files.`,
 		Example: `  # What would the last week have cost, at no more overload and short waits?
-  plimsoll recommend --recording week.plrec --autoscaler shape=16x64,boot=120,cost=0.80 --wait p95=5s
+  plimsoll recommend --recording week.ndjson.gz --autoscaler shape=16x64,boot=120,cost=0.80 --wait p95=5s
 
   # Only requests, with a report and one patch file for each workload.
-  plimsoll recommend --recording week.plrec --change requests --report report.html --write recommended
+  plimsoll recommend --recording week.ndjson.gz --change requests --report report.html --write recommended
 
   # Try it without a cluster: a generated day of 15 nodes.
   plimsoll recommend --generate nodes=15,shapes=16x64,pods=600,fill=0.8,churn=86400,life=14400 --usage diurnal:mean=0.4 \
@@ -201,7 +201,7 @@ func (o *recommendOptions) find(cmd *cobra.Command) (*recommend.Result, error) {
 			return nil, err
 		}
 		defer func() { _ = os.RemoveAll(folder) }()
-		file := filepath.Join(folder, "generated.plrec")
+		file := filepath.Join(folder, "generated.ndjson.gz")
 		if err := generate.Record(file, generate.Source{Source: o.Source, Generate: o.generate, Usage: o.usage}, 1); err != nil {
 			return nil, err
 		}

@@ -133,8 +133,8 @@ seeds.
     --fail-on 'difference.overloadMinutes>0'
 
   # Schedule all pods of a live cluster again with another profile.
-  plimsoll snapshot -o s.plrec
-  plimsoll compare --profile default --profile predicted --recording s.plrec
+  plimsoll snapshot -o s.ndjson.gz
+  plimsoll compare --profile default --profile predicted --recording s.ndjson.gz
 
   # Write an HTML report.
   plimsoll compare --profile default --profile low-risk \

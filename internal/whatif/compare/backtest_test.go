@@ -35,7 +35,7 @@ func jobOver(t testing.TB, file, profile string) Job {
 }
 
 // simulated is a recording of a simulated run of two days with the default profile, in which pods wait.
-const simulated = "../../../examples/recording/week.plrec"
+const simulated = "../../../examples/recording/week.ndjson.gz"
 
 // figure returns a figure of a backtest.
 func figure(t *testing.T, b *result.Backtest, name string) result.BacktestFigure {
@@ -88,8 +88,8 @@ func TestOtherProfile(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	if _, err := Backtest(t.Context(), jobOver(t, "missing.plrec", "default"), ignore, pool.Run); err == nil ||
-		!strings.Contains(err.Error(), "--recording: open missing.plrec") {
+	if _, err := Backtest(t.Context(), jobOver(t, "missing.ndjson.gz", "default"), ignore, pool.Run); err == nil ||
+		!strings.Contains(err.Error(), "--recording: open missing.ndjson.gz") {
 		t.Errorf("%v", err)
 	}
 	for options, want := range map[string]string{
@@ -108,7 +108,7 @@ func TestErrors(t *testing.T) {
 
 // BenchmarkDay replays a day of 200 nodes and 6,000 pods. The budget is 60 s.
 func BenchmarkDay(b *testing.B) {
-	file := filepath.Join(b.TempDir(), "day.plrec")
+	file := filepath.Join(b.TempDir(), "day.ndjson.gz")
 	source := generate.Source{Generate: "nodes=200,pods=6000,fill=0.8,over=86400,life=43200", Usage: "constant:mean=1,max=1"}
 	must.Succeed(b, generate.Record(file, source, 1))
 	job := jobOver(b, file, "default")

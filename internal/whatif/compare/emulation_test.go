@@ -66,7 +66,7 @@ func TestEmulatedVersion(t *testing.T) {
 		s, _, err := recording.ReadSnapshot(time.Now(), manifest.Files([]string{documents}, nil))
 		must.Succeed(t, err)
 		s.About.Kubernetes = tc.version
-		path := filepath.Join(t.TempDir(), "snapshot.plrec")
+		path := filepath.Join(t.TempDir(), "snapshot.ndjson.gz")
 		must.Succeed(t, s.WriteFile(path))
 		job := jobs(t, "", "default")[0]
 		job.Source.Recording = path

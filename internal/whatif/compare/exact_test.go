@@ -33,7 +33,7 @@ spec: {nodeName: n1, containers: [{name: c, resources: {requests: {cpu: "1", mem
 		if measured {
 			s.Usage = &load.PodReading{Time: now, Pods: []load.PodUsage{{Namespace: "shop", Name: "web", CPU: 3, Memory: 1 << 30}}}
 		}
-		file := filepath.Join(t.TempDir(), "s.plrec")
+		file := filepath.Join(t.TempDir(), "s.ndjson.gz")
 		must.Succeed(t, s.WriteFile(file))
 		plan, err := NewPlan(t.Context(), Options{
 			Profiles: []string{"default", "most-allocated"},

@@ -94,7 +94,7 @@ func TestSnapshotOverDays(t *testing.T) {
 	if highest > 250 || highest < 249 || most != 4<<30 { // stored in 16 bits
 		t.Errorf("%s uses up to %v and %v, want about 250 and 4 GiB", got.Pods[0].Object.Name, highest, most)
 	}
-	days := filepath.Join(t.TempDir(), "days.plrec")
+	days := filepath.Join(t.TempDir(), "days.ndjson.gz")
 	must.Succeed(t, got.WriteFile(days))
 	if read, err := recording.Open(days); err != nil || read.About.Seconds() != 2*24*3600 {
 		t.Errorf("the recording has %d seconds, want two days", read.About.Seconds())

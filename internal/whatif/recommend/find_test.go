@@ -35,7 +35,7 @@ func options(t *testing.T, run compare.Run) Options {
 		must.Succeed(t, err)
 		return profile
 	}
-	generated := filepath.Join(t.TempDir(), "generated.plrec")
+	generated := filepath.Join(t.TempDir(), "generated.ndjson.gz")
 	const small = "nodes=6,shapes=8x32,pods=120,fill=0.7,churn=43200,life=7200"
 	must.Succeed(t, generate.Record(generated, generate.Source{Generate: small, Usage: "diurnal:mean=0.3"}, 1))
 	policy := &v1alpha1.ResourceSlack{}
@@ -94,7 +94,7 @@ func TestFindWithoutSomeUsage(t *testing.T) {
 	for i := range 5 {
 		r.Pods[i].CPU, r.Pods[i].Memory = recording.Series{}, recording.Series{}
 	}
-	o.Source.Recording = filepath.Join(t.TempDir(), "without.plrec")
+	o.Source.Recording = filepath.Join(t.TempDir(), "without.ndjson.gz")
 	must.Succeed(t, r.WriteFile(o.Source.Recording))
 	found, err := Find(t.Context(), o)
 	must.Succeed(t, err)
@@ -299,7 +299,7 @@ func TestMinimum(t *testing.T) {
 		}
 	}
 	r.Pods = pods
-	file := filepath.Join(t.TempDir(), "arrivals.plrec")
+	file := filepath.Join(t.TempDir(), "arrivals.ndjson.gz")
 	must.Succeed(t, r.WriteFile(file))
 	for percent, want := range map[float64]string{50: "slack minimum 1 CPU 4Gi", 100: "slack minimum 3 CPU 12Gi"} {
 		o.Goals.Percent = percent
@@ -345,7 +345,7 @@ func TestCountsCPUs(t *testing.T) {
 		spec, err := scaling.Parse([]string{"boot=120"})
 		must.Succeed(t, err)
 		o.Autoscaler, o.Change, o.CountsNodes = &spec, Changes{Profile: true}, true
-		o.Source.Recording = filepath.Join(t.TempDir(), "mixed.plrec")
+		o.Source.Recording = filepath.Join(t.TempDir(), "mixed.ndjson.gz")
 		source := generate.Source{Generate: "nodes=6,pods=120,fill=0.7,churn=43200,life=7200," + shapes, Usage: "diurnal:mean=0.3"}
 		must.Succeed(t, generate.Record(o.Source.Recording, source, 1))
 		r, err := Find(t.Context(), o)
@@ -371,7 +371,7 @@ func TestFindErrors(t *testing.T) {
 			"larger than its nodes, such as default/pod-",
 		},
 		"a snapshot": {
-			func(o *Options) { o.Source.Recording = "../../../examples/snapshot/low-risk.plrec" },
+			func(o *Options) { o.Source.Recording = "../../../examples/snapshot/low-risk.ndjson.gz" },
 			"found a snapshot: must be a recording over a time",
 		},
 		"short":       {func(o *Options) { o.Source.Recording += ",to=20m" }, "must have at least an hour"},

@@ -108,7 +108,7 @@ func BenchmarkRecord(b *testing.B) {
 				config := (&fakeServer{}).emptyConfig()
 				config.Server.Address = address
 				config.To = start.Add(time.Duration(size.hours) * time.Hour)
-				path := filepath.Join(b.TempDir(), "r.plrec")
+				path := filepath.Join(b.TempDir(), "r.ndjson.gz")
 				file, err := os.Create(path)
 				must.Succeed(b, err)
 				before, heap := measure.CPU(), peakHeap(b)

@@ -45,7 +45,7 @@ func TestEnds(t *testing.T) {
 		"failed and removed one view later":   {[]view{{pods: existing}, {pods: failed}, {}, {removed: removed(failed[0], 17)}, {}}, 10},
 	} {
 		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "r.plrec")
+			path := filepath.Join(t.TempDir(), "r.ndjson.gz")
 			r := newRecorder(t, path, begin)
 			for i, v := range tc.views {
 				v.at = after(10 * i)
@@ -77,7 +77,7 @@ func TestRemovedWhileClockIsBack(t *testing.T) {
 
 // TestHole has usage before and after a hole of 11 days: no usage is kept in memory for the time between.
 func TestHole(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "r.plrec")
+	path := filepath.Join(t.TempDir(), "r.ndjson.gz")
 	r := newRecorder(t, path, begin)
 	pods := []*v1.Pod{newPod("p", "a", after(0))}
 	for _, seconds := range []int{0, 1_000_000} {

@@ -27,7 +27,7 @@ import (
 
 // FollowConfig configures the recording of a cluster.
 type FollowConfig struct {
-	// Folder is where recordings are written. Their names are the time of their start and .plrec.
+	// Folder is where recordings are written. Their names are the time of their start and recording.Extension.
 	Folder string
 	// Step is the time between two samples, in whole seconds.
 	Step time.Duration
@@ -56,10 +56,10 @@ type FollowConfig struct {
 
 const (
 	// suffix ends the names of recordings.
-	suffix = ".plrec"
+	suffix = recording.Extension
 	// nameFormat is the format of the time in the names.
 	nameFormat = "20060102T150405Z"
-	// commitSteps is the number of steps after which a chunk is written, from the first step on.
+	// commitSteps is the number of steps after which a member is written, from the first step on.
 	commitSteps = 10
 	// maxRemoved bounds the deleted pods between two steps.
 	maxRemoved = 100_000

@@ -80,7 +80,7 @@ func reading(names ...string) *load.PodReading {
 // crash.
 func TestRecorder(t *testing.T) {
 	folder := t.TempDir()
-	r := newRecorder(t, filepath.Join(folder, "1.plrec"), begin)
+	r := newRecorder(t, filepath.Join(folder, "1.ndjson.gz"), begin)
 	observe := func(v view) {
 		t.Helper()
 		must.Succeed(t, r.observe(v))
@@ -100,7 +100,7 @@ func TestRecorder(t *testing.T) {
 	// A crash loses all data after the commit.
 	observe(view{at: after(30), nodes: nodes[:1], pods: []*v1.Pod{newPod("lost", "a", after(25))}})
 	must.Succeed(t, r.file.Abandon())
-	r = newRecorder(t, filepath.Join(folder, "2.plrec"), after(100))
+	r = newRecorder(t, filepath.Join(folder, "2.ndjson.gz"), after(100))
 	bound := newPod("pending", "a", after(12))
 	bound.Status.Conditions[0].LastTransitionTime = metav1.NewTime(after(70))
 	observe(view{at: after(100), nodes: nodes[:1], pods: []*v1.Pod{bound}, usage: reading("pending")})
@@ -169,7 +169,7 @@ func TestRotate(t *testing.T) {
 		name := filepath.Join(folder, after(3600*i).Format(nameFormat)+suffix)
 		must.Succeed(t, os.WriteFile(name, make([]byte, 300<<10), 0o600))
 	}
-	must.Succeed(t, os.WriteFile(filepath.Join(folder, "other.plrec"), nil, 0o600))
+	must.Succeed(t, os.WriteFile(filepath.Join(folder, "other.ndjson.gz"), nil, 0o600))
 	f := newFollower(folder, nil)
 	step := func(seconds int) {
 		t.Helper()

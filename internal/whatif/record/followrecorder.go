@@ -53,9 +53,9 @@ type removal struct {
 	at  time.Time
 }
 
-// followObject is a node or a pod that exists: its number in the file and the hash of its last record.
+// followObject is a node or a pod that exists: its key in the file, without times for a node, and the hash of its last record.
 type followObject struct {
-	ID   int
+	Key  recording.PodKey
 	Hash uint64
 	// Ended is true for a pod whose end is recorded.
 	Ended bool
@@ -117,7 +117,7 @@ func (r *followRecorder) objects(all []kinds.Object) error {
 func (r *followRecorder) secondOf(at time.Time) int64 { return at.Unix() - r.file.About().From.Unix() }
 
 // objectSecond returns a time in an object in seconds since the start of the recording.
-func (r *followRecorder) objectSecond(at metav1.Time) int64 { return r.secondOf(r.clock(at.Time)) }
+func (r *followRecorder) objectSecond(at time.Time) int64 { return r.secondOf(r.clock(at)) }
 
 // step returns the step of a time.
 func (r *followRecorder) step(at time.Time) int { return int(r.secondOf(at)) / r.file.About().Step }
@@ -144,14 +144,21 @@ func (r *followRecorder) observe(v view) error {
 		}
 	}
 	present := map[string]bool{}
-	for _, node := range followSorted(v.nodes) {
+	for _, node := range v.nodes {
 		present["node/"+string(node.UID)] = true
+	}
+	for _, pod := range v.pods {
+		present[string(pod.UID)] = true
+	}
+	if err := r.gone(present); err != nil { // before other objects of the same names
+		return err
+	}
+	for _, node := range followSorted(v.nodes) {
 		if err := r.node(node); err != nil {
 			return err
 		}
 	}
 	for _, pod := range followSorted(v.pods) {
-		present[string(pod.UID)] = true
 		if v := r.versions[pod.UID]; v != "" && v == pod.ResourceVersion {
 			continue
 		}
@@ -159,9 +166,6 @@ func (r *followRecorder) observe(v view) error {
 		if err := r.pod(pod, v.at, false); err != nil {
 			return err
 		}
-	}
-	if err := r.gone(present); err != nil {
-		return err
 	}
 	r.last = v.at.Unix()
 	r.steps++
@@ -181,7 +185,7 @@ func (r *followRecorder) gone(present map[string]bool) error {
 		if present["node/"+uid] {
 			continue
 		}
-		if err := r.file.UpdateNode(r.nodes[uid].ID, recording.Node{Appeared: recording.Never, Gone: last}); err != nil {
+		if err := r.file.EndNode(r.nodes[uid].Key.Name, last); err != nil {
 			return err
 		}
 		delete(r.nodes, uid)
@@ -192,9 +196,7 @@ func (r *followRecorder) gone(present map[string]bool) error {
 			continue
 		}
 		if !p.Ended {
-			ended := unknown()
-			ended.Ended = last
-			if err := r.file.UpdatePod(p.ID, ended); err != nil {
+			if err := r.file.EndPod(p.Key, last); err != nil {
 				return err
 			}
 		}
@@ -212,11 +214,6 @@ func (r *followRecorder) gone(present map[string]bool) error {
 	return nil
 }
 
-// unknown returns a pod without any known time.
-func unknown() recording.Pod {
-	return recording.Pod{Created: recording.Never, Scheduled: recording.Never, Started: recording.Never, Ended: recording.Never}
-}
-
 // node records a node if it is new. Later changes of its status are too frequent to be written.
 func (r *followRecorder) node(node *v1.Node) error {
 	kept := &v1.Node{}
@@ -229,65 +226,18 @@ func (r *followRecorder) node(node *v1.Node) error {
 	if ok && known.Hash == sum {
 		return nil
 	}
-	record := recording.Node{Object: kept, Appeared: r.objectSecond(node.CreationTimestamp), Gone: recording.Never}
-	var err error
-	if ok {
-		err = r.file.UpdateNode(known.ID, record)
-	} else {
-		known.ID, err = r.file.AddNode(record)
-	}
-	known.Hash = sum
-	r.nodes[string(node.UID)] = known
-	return err
-}
-
-// times returns the times of a pod, without its end.
-func (r *followRecorder) times(pod *v1.Pod) recording.Pod {
-	p := unknown()
-	p.Created = r.objectSecond(pod.CreationTimestamp)
-	if pod.Spec.NodeName != "" {
-		p.Node, p.Scheduled = r.redact.Name(pod.Spec.NodeName), p.Created
-		for _, condition := range pod.Status.Conditions {
-			if condition.Type == v1.PodScheduled && condition.Status == v1.ConditionTrue {
-				p.Scheduled = max(r.objectSecond(condition.LastTransitionTime), p.Created)
-			}
-		}
-		if pod.Status.StartTime != nil {
-			p.Started = max(r.objectSecond(*pod.Status.StartTime), p.Scheduled)
-		}
-	}
-	return p
-}
-
-// end returns the time at which a pod ended, Never if it has not ended or its recorded end remains. A pod that was evicted, or refused
-// by its kubelet, is finished without containers that ended: it ended when it was first seen so.
-func (r *followRecorder) end(pod *v1.Pod, at time.Time, deleted, ended bool) int64 {
-	if !resources.IsFinished(pod) {
-		if deleted {
-			return r.secondOf(at)
-		}
-		return recording.Never
-	}
-	var finished time.Time
-	for _, status := range pod.Status.ContainerStatuses {
-		if terminated := status.State.Terminated; terminated != nil && terminated.FinishedAt.After(finished) {
-			finished = terminated.FinishedAt.Time
-		}
-	}
-	switch {
-	case !finished.IsZero():
-		return r.secondOf(r.clock(finished))
-	case ended:
-		return recording.Never
-	}
-	return r.secondOf(at)
+	record := recording.Node{Object: kept, Appeared: r.objectSecond(node.CreationTimestamp.Time), Gone: recording.Never}
+	r.nodes[string(node.UID)] = followObject{Key: recording.PodKey{Name: kept.Name}, Hash: sum}
+	return r.file.AddNode(record)
 }
 
 // pod records a pod, as it was at a time or when it was deleted at this time, if it is new or changed.
 func (r *followRecorder) pod(pod *v1.Pod, at time.Time, deleted bool) error {
 	known, ok := r.pods[string(pod.UID)]
-	times := r.times(pod)
-	times.Ended = r.end(pod, at, deleted, known.Ended)
+	times := recording.Pod{Ended: recording.EndOf(pod, r.secondOf(at), deleted, known.Ended, r.objectSecond)}
+	if times.SetTimes(pod, r.objectSecond); times.Node != "" {
+		times.Node = r.redact.Name(times.Node)
+	}
 	if !ok && times.Ended < 0 {
 		return nil // it ended before the recording
 	}
@@ -303,15 +253,9 @@ func (r *followRecorder) pod(pod *v1.Pod, at time.Time, deleted bool) error {
 		return nil
 	}
 	times.Object = kept
-	var err error
-	if ok {
-		err = r.file.UpdatePod(known.ID, times)
-	} else {
-		known.ID, err = r.file.AddPod(times)
-	}
-	known.Hash, known.Ended = sum, known.Ended || times.Ended != recording.Never
+	known.Key, known.Hash, known.Ended = times.Key(), sum, known.Ended || times.Ended != recording.Never
 	r.pods[string(pod.UID)] = known
-	return err
+	return r.file.AddPod(times)
 }
 
 // kill records that the kernel killed a container of a pod for its memory, since the last kill that is known and the last view. kept
@@ -325,8 +269,8 @@ func (r *followRecorder) kill(pod, kept *v1.Pod, known *followObject) {
 			}
 			known.Killed = max(known.Killed, r.clock(ended.FinishedAt.Time).Unix())
 			if len(r.kills) < recording.MaxKills {
-				kill := recording.Kill{Second: r.objectSecond(ended.FinishedAt), Pod: resources.Name(kept)}
-				r.kills = append(r.kills, kill)
+				at := r.clock(ended.FinishedAt.Time).UTC().Truncate(time.Second)
+				r.kills = append(r.kills, recording.Kill{Time: at, Namespace: kept.Namespace, Pod: kept.Name})
 			}
 		}
 	}
@@ -367,7 +311,7 @@ func (r *followRecorder) flush(uid string) error {
 		return nil
 	}
 	delete(r.usage, uid)
-	return r.file.AddUsage(r.pods[uid].ID, u.cpu, u.memory)
+	return r.file.AddUsage(r.pods[uid].Key, u.cpu, u.memory)
 }
 
 // flushAll writes the usage of all pods.

@@ -138,17 +138,17 @@ func checkScenario(t *testing.T, r *recording.Recording, pods []fakePod, minutes
 					cores, bytes = math.NaN(), math.NaN()
 				}
 			}
-			checkValue(t, p.uid+" CPU", &got.CPU, step, 1000*cores)
-			checkValue(t, p.uid+" memory", &got.Memory, step, bytes)
+			checkValue(t, p.uid+" CPU", &got.CPU, step, 1000*cores, 1)
+			checkValue(t, p.uid+" memory", &got.Memory, step, bytes, 1<<20)
 		}
 	}
 }
 
-// checkValue compares a value with the expected value, NaN for none.
-func checkValue(t *testing.T, what string, s *recording.Series, step int, want float64) {
+// checkValue compares a value with the expected value, NaN for none. It is rounded to a code, to a whole unit and to a code again.
+func checkValue(t *testing.T, what string, s *recording.Series, step int, want, unit float64) {
 	t.Helper()
 	got, ok := s.At(step)
-	if ok == math.IsNaN(want) || ok && math.Abs(got-want) > 0.0007*want {
+	if ok == math.IsNaN(want) || ok && math.Abs(got-want) > unit/2+0.0014*want {
 		t.Errorf("%s at step %d: %g, %v, want %g", what, step, got, ok, want)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -184,8 +185,12 @@ func TestMemoryKills(t *testing.T) {
 		f.at(t, i)
 	}
 	must.Succeed(t, f.end())
-	if got := fmt.Sprint(f.recorded(t)[0].About.Kills); got != "[{1 default/p} {2 default/p} {3 default/p}]" {
-		t.Errorf("kills %s", got)
+	var want []recording.Kill
+	for second := range 3 {
+		want = append(want, recording.Kill{Time: after(second + 1), Namespace: "default", Pod: "p"})
+	}
+	if diff := cmp.Diff(want, f.recorded(t)[0].About.Kills); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -49,8 +49,7 @@ func (r *recorder) updateNodes(w *window, from, to time.Time, last bool) error {
 		n := r.nodes[name]
 		absent := w.nodes[name] == nil
 		if absent || last && n.lastSeen+r.tolerance() < w.lastNode {
-			gone := recording.Node{Appeared: recording.Never, Gone: r.secondOf(n.lastSeen)}
-			if err := r.out.UpdateNode(n.id, gone); err != nil {
+			if err := r.out.EndNode(r.redact.Name(name), r.secondOf(n.lastSeen)); err != nil {
 				return err
 			}
 		}
@@ -70,28 +69,23 @@ func (r *recorder) updateNode(n *nodeState, from time.Time) error {
 	isKnown := known != nil && (n.created <= known.created || n.created <= from.Unix())
 	switch {
 	case isKnown:
-		n.id, n.created = known.id, known.created
+		n.created = known.created
 		if n.hash == known.hash {
 			return nil
 		}
 	case known != nil: // another node of the same name
-		gone := recording.Node{Appeared: recording.Never, Gone: r.secondOf(min(known.lastSeen, n.created))}
-		if err := r.out.UpdateNode(known.id, gone); err != nil {
+		if err := r.out.EndNode(r.redact.Name(n.object.Name), r.secondOf(min(known.lastSeen, n.created))); err != nil {
 			return err
 		}
 	}
-	record := recording.Node{Object: &v1.Node{}, Appeared: recording.Never, Gone: recording.Never}
+	record := recording.Node{Object: &v1.Node{}, Appeared: r.secondOf(cmp.Or(n.created, from.Unix())), Gone: recording.Never}
 	if err := r.redact.Object("nodes", n.object, record.Object); err != nil {
 		return err
 	}
-	if isKnown {
-		return r.out.UpdateNode(n.id, record)
+	if !isKnown {
+		r.counts.Nodes++
 	}
-	record.Appeared = r.secondOf(cmp.Or(n.created, from.Unix()))
-	var err error
-	n.id, err = r.out.AddNode(record)
-	r.counts.Nodes++
-	return err
+	return r.out.AddNode(record)
 }
 
 // updatePods writes the pods that are new, changed or gone.
@@ -110,7 +104,7 @@ func (r *recorder) updatePods(w *window, from, to time.Time, last bool) error {
 		absent := w.pods[id] == nil
 		if p.ended == 0 && (absent || last && p.lastSeen+r.tolerance() < w.lastPod) {
 			p.ended = max(p.lastSeen, p.created)
-			if err := r.out.UpdatePod(p.id, r.times(p)); err != nil {
+			if err := r.out.EndPod(p.key, r.secondOf(p.ended)); err != nil {
 				return err
 			}
 		}
@@ -174,7 +168,7 @@ func (r *recorder) updatePod(w *window, p *podState, from time.Time) error {
 	r.completeTimes(p, from)
 	switch {
 	case known != nil:
-		p.id, p.created, p.ended = known.id, known.created, cmp.Or(known.ended, p.ended)
+		p.key, p.created, p.ended = known.key, known.created, cmp.Or(known.ended, p.ended)
 	case p.ended != 0 && p.ended <= r.config.From.Unix():
 		return nil // it ended before the recording
 	case p.ended == 0 && r.reappeared(p.created):
@@ -194,12 +188,11 @@ func (r *recorder) updatePod(w *window, p *podState, from time.Time) error {
 func (r *recorder) writePod(w *window, known, p *podState, from time.Time) error {
 	p.hash = hash(p.object)
 	record := r.times(p)
-	if known == nil || known.hash != p.hash {
-		record.Object = &v1.Pod{}
-		if err := r.redact.Object("pods", p.object, record.Object); err != nil {
-			return err
-		}
+	record.Object = &v1.Pod{}
+	if err := r.redact.Object("pods", p.object, record.Object); err != nil {
+		return err
 	}
+	p.key = record.Key()
 	switch {
 	case known == nil:
 		r.counts.Pods++
@@ -208,9 +201,7 @@ func (r *recorder) writePod(w *window, known, p *podState, from time.Time) error
 				r.counts.Sidecars++
 			}
 		}
-		var err error
-		p.id, err = r.out.AddPod(record)
-		return errors.Join(err, r.addWorkload(w, p.object))
+		return errors.Join(r.out.AddPod(record), r.addWorkload(w, p.object))
 	case known.hash != p.hash:
 		if known.started != 0 && known.started < from.Add(-r.config.Window).Unix() { // labels are added when a pod is bound
 			r.counts.ChangedPods++
@@ -218,7 +209,7 @@ func (r *recorder) writePod(w *window, known, p *podState, from time.Time) error
 	case known.scheduled == p.scheduled && known.started == p.started && known.ended == p.ended && known.node == p.node:
 		return nil
 	}
-	return r.out.UpdatePod(p.id, record)
+	return r.out.AddPod(record)
 }
 
 // reappeared reports whether a pod that is new in a window had already existed for long in the last window with pods.

@@ -33,7 +33,7 @@ func (r *recorder) readUsage(ctx context.Context, from, to time.Time, last bool)
 	labels := rename(r.config.UsageLabels, "namespace", "pod")
 	u := &usage{r: r, pods: map[string][]*podState{}, namespace: model.LabelName(labels[0]), pod: model.LabelName(labels[1])}
 	pods := slices.SortedFunc(maps.Values(r.pods), func(a, b *podState) int {
-		return cmp.Or(cmp.Compare(a.created, b.created), cmp.Compare(a.id, b.id))
+		return cmp.Or(cmp.Compare(a.created, b.created), cmp.Compare(a.name, b.name))
 	})
 	for _, p := range pods {
 		if p.node != "" {
@@ -51,7 +51,7 @@ func (r *recorder) readUsage(ctx context.Context, from, to time.Time, last bool)
 	}
 	for _, p := range pods {
 		r.count(p, from, end)
-		if err := r.out.AddUsage(p.id, p.cpu, p.memory); err != nil {
+		if err := r.out.AddUsage(p.key, p.cpu, p.memory); err != nil {
 			return err
 		}
 		p.cpu, p.memory = recording.Series{}, recording.Series{}

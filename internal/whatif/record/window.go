@@ -35,8 +35,8 @@ type podState struct {
 	name, node                                              string
 	lastSeen, created, scheduled, started, completed, ended int64
 
-	// id is the number in the recording, hash the hash of the object that was written last.
-	id          int
+	// key is the key in the recording, hash the hash of the object that was written last.
+	key         recording.PodKey
 	hash        uint64
 	cpu, memory recording.Series
 }
@@ -46,8 +46,7 @@ type nodeState struct {
 	object            *v1.Node
 	lastSeen, created int64
 
-	// id is the number in the recording, hash the hash of the object that was written last.
-	id   int
+	// hash is the hash of the object that was written last.
 	hash uint64
 }
 

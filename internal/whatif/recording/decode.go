@@ -3,14 +3,12 @@ package recording
 import (
 	"bufio"
 	"bytes"
-	"compress/flate"
-	"encoding/binary"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -23,60 +21,42 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
 )
 
-// decoder builds a recording from records.
+// decoder reads a file and builds a recording from its lines.
 type decoder struct {
 	limits
-	// packed is the number of bytes of the file so far, chunks the number of its chunks.
-	packed int64
-	chunks int
+	raw counter
+	in  *bufio.Reader
+	// from and until are the span whose usage is read, in seconds; until is 0 for the end.
+	from, until int64
+	// packed is the number of bytes until the end of the last member, text the number of bytes of the lines of all members.
+	packed, text int64
+	members      int
+	gzip         gzip.Reader
+	// member and content are the last member and its lines.
+	member, content bytes.Buffer
 
-	about            About
-	described, ended bool
-	nodes            entries[Node]
-	pods             entries[Pod]
-	objects          []kinds.Object
-	load             *load.Reading
-	measured         *load.PodReading
-	structs, values  int64
-	missing          []Missing
-}
-
-// entries has nodes or pods with their numbers, at most limit.
-type entries[T any] struct {
-	kind  string
-	limit int
-	all   []T
-	index map[int]int
-	// orphans counts records whose first record is damaged.
+	header    header
+	described bool
+	nodes     []Node
+	pods      []Pod
+	objects   []kinds.Object
+	load      *load.Reading
+	measured  *load.PodReading
+	// lastNode and lastPod have the indexes of the last added node and the last created pod with a name, older those of the pods before.
+	lastNode, lastPod map[string]int
+	older             map[PodKey]int
+	usage             usageLine
+	key               []byte
+	structs, values   int64
+	// orphans counts lines about nodes and pods that are not known.
 	orphans int
+	missing []Missing
 }
 
-// find returns the entry with a number, nil if there is none.
-func (e *entries[T]) find(id int) *T {
-	if i, ok := e.index[id]; ok {
-		return &e.all[i]
-	}
-	return nil
-}
-
-// entryFor returns the entry of a record. It adds the entry if the record is the first and has an object, and returns nil if the first
-// record is damaged.
-func (e *entries[T]) entryFor(record *objectRecord, entry T) (*T, error) {
-	switch found := e.find(record.ID); {
-	case found != nil:
-		return found, nil
-	case record.Object == nil:
-		e.orphans++
-		return nil, nil
-	case len(e.all) == e.limit:
-		return nil, fmt.Errorf("found more than %d %ss", e.limit, e.kind)
-	}
-	if e.index == nil {
-		e.index = map[int]int{}
-	}
-	e.index[record.ID] = len(e.all)
-	e.all = append(e.all, entry)
-	return &e.all[len(e.all)-1], nil
+func newDecoder(l limits, in io.Reader) *decoder {
+	d := &decoder{limits: l, raw: counter{in: in}, lastNode: map[string]int{}, lastPod: map[string]int{}, older: map[PodKey]int{}}
+	d.in = bufio.NewReaderSize(&d.raw, 1<<16)
+	return d
 }
 
 // addMissing records that a part of the file is missing.
@@ -89,11 +69,14 @@ func (d *decoder) addMissing(what, why string) {
 
 // recording returns the recording. A snapshot must be complete.
 func (d *decoder) recording() (*Recording, error) {
-	if orphans := d.nodes.orphans + d.pods.orphans; orphans > 0 {
-		d.addMissing(fmt.Sprintf("%d records of nodes and pods", orphans), "they refer to a damaged part of the file")
+	if d.orphans > 0 {
+		d.addMissing(fmt.Sprintf("%d lines about nodes and pods", d.orphans), "these nodes and pods were added in a damaged part of the file")
 	}
-	d.about.Missing = append(d.about.Missing, d.missing...)
-	r := &Recording{About: d.about, Nodes: d.nodes.all, Pods: d.pods.all, Objects: d.objects, Load: d.load, Usage: d.measured}
+	d.header.Missing = append(d.header.Missing, d.missing...)
+	if d.measured != nil {
+		d.measured.Source, d.measured.Window = d.header.Source, time.Duration(d.header.WindowSeconds*float64(time.Second))
+	}
+	r := &Recording{About: d.header.About, Nodes: d.nodes, Pods: d.pods, Objects: d.objects, Load: d.load, Usage: d.measured}
 	r.finish()
 	if r.About.isSnapshot() && len(d.missing) > 0 {
 		return nil, fmt.Errorf("incomplete snapshot: %s: %s", d.missing[0].What, d.missing[0].Why)
@@ -101,113 +84,59 @@ func (d *decoder) recording() (*Recording, error) {
 	return r, nil
 }
 
-// content reads the records of a chunk.
-func (d *decoder) content(content []byte) error {
-	unpacked := &io.LimitedReader{R: flate.NewReader(bytes.NewReader(content)), N: d.chunk + 1}
-	err := d.records(bufio.NewReader(unpacked))
-	if unpacked.N == 0 {
-		return fmt.Errorf("unpacked chunk exceeds the limit of %d bytes", d.chunk)
+// line reads a line. It must not keep it.
+func (d *decoder) line(raw []byte) error {
+	if d.described && bytes.HasPrefix(raw, []byte(partStart)) {
+		return d.readUsage(raw)
 	}
-	return err
+	var l line
+	if err := json.Unmarshal(raw, &l); err != nil {
+		return err
+	}
+	switch {
+	case l.Type == lineRecording:
+		return d.readHeader(raw)
+	case !d.described:
+		return fmt.Errorf("type: found %.40q: the first line must be of type %s", l.Type, lineRecording)
+	}
+	switch l.Type {
+	case lineAdded, lineModified, lineDeleted:
+		return d.readEvent(&l)
+	case lineUsage:
+		return d.readUsage(raw)
+	case lineLoad:
+		return d.readLoad(l.Nodes)
+	}
+	return nil // written by a later release
 }
 
-// records reads records until the end.
-func (d *decoder) records(in *bufio.Reader) error {
-	var body []byte
-	for {
-		kind, err := in.ReadByte()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		length, err := binary.ReadUvarint(in)
-		switch {
-		case err != nil:
-			return unexpected(err)
-		case length > uint64(d.body):
-			return fmt.Errorf("record of %d bytes: must have at most %d", length, d.body)
-		}
-		body = slices.Grow(body[:0], int(length))[:length]
-		if _, err := io.ReadFull(in, body); err != nil {
-			return unexpected(err)
-		}
-		if err := d.record(kind, body); err != nil {
-			return err
-		}
+// readHeader reads a header. A later header may change neither the start nor the step.
+func (d *decoder) readHeader(raw []byte) error {
+	var h header
+	if err := json.Unmarshal(raw, &h); err != nil {
+		return err
 	}
-}
-
-// unexpected returns an error of reading within a record.
-func unexpected(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
+	if err := h.check(); err != nil {
+		return err
 	}
-	return err
-}
-
-// record reads a record. It must not keep the body.
-func (d *decoder) record(kind byte, body []byte) error {
-	if kind != recordAbout && !d.described {
-		return errors.New("not a recording: the description is missing")
+	h.complete()
+	if d.described && (!h.From.Equal(d.header.From) || h.Step != d.header.Step) {
+		return errors.New("time and stepSeconds must not change within a file: a folder of recordings is read as one")
 	}
-	switch kind {
-	case recordAbout:
-		return d.readAbout(body)
-	case recordNode, recordPod:
-		var object objectRecord
-		if err := json.Unmarshal(body, &object); err != nil {
-			return fmt.Errorf("node or pod: %w", err)
-		}
-		if kind == recordNode {
-			return d.readNode(&object)
-		}
-		return d.readPod(&object)
-	case recordObject:
-		return d.readObject(body)
-	case recordUsage:
-		return d.readUsage(body)
-	case recordLoad:
-		return d.readLoad(body)
-	case recordMeasured:
-		return d.readMeasured(body)
-	case recordEnd:
-		d.ended = true
-	}
-	return nil
-}
-
-// readAbout reads the description. A later description may change neither the start nor the step.
-func (d *decoder) readAbout(body []byte) error {
-	var about About
-	if err := json.Unmarshal(body, &about); err != nil {
-		return fmt.Errorf("description: %w", err)
-	}
-	if err := about.check(); err != nil {
-		return fmt.Errorf("description: %w", err)
-	}
-	if d.described && (!about.From.Equal(d.about.From) || about.Step != d.about.Step) {
-		return errors.New("description: from and stepSeconds must not change within a file: recordings cannot be joined by appending one")
-	}
-	about.complete()
-	d.about, d.described, d.ended = about, true, false
+	d.header, d.described = h, true
 	return nil
 }
 
 // maxSeconds is the largest distance of a time from the start, about 136 years.
 const maxSeconds = 1 << 32
 
-// setTime sets a time unless it is nil.
-func setTime(field string, at *int64, found *int64) error {
-	if found == nil {
-		return nil
+// second returns a time in seconds since the start.
+func (d *decoder) second(at time.Time) (int64, error) {
+	second := at.Unix() - d.header.From.Unix()
+	if second < -maxSeconds || second > maxSeconds {
+		return 0, fmt.Errorf("invalid value %s: must be at most %d s from the start", at.UTC().Format(time.RFC3339), int64(maxSeconds))
 	}
-	if *found < -maxSeconds || *found > maxSeconds {
-		return fmt.Errorf("%s: invalid value %d: must be from %d to %d", field, *found, -maxSeconds, int64(maxSeconds))
-	}
-	*at = *found
-	return nil
+	return second, nil
 }
 
 // decode decodes an object.
@@ -222,147 +151,182 @@ func (d *decoder) decode(raw json.RawMessage, into any) error {
 	return json.Unmarshal(raw, into)
 }
 
-// readNode reads a node or a change of a node.
-func (d *decoder) readNode(record *objectRecord) error {
-	n, err := d.nodes.entryFor(record, Node{Appeared: Never, Gone: Never})
-	if n == nil {
-		return err
-	}
-	if record.Object != nil {
-		object := &v1.Node{}
-		if err := d.decode(record.Object, object); err != nil {
-			return fmt.Errorf("node %d: %w", record.ID, err)
-		}
-		if object.Name == "" {
-			return fmt.Errorf("node %d: metadata.name: required value", record.ID)
-		}
-		if err := manifest.CheckNode(object); err != nil {
-			return fmt.Errorf("node %s: %w", object.Name, err)
-		}
-		n.Object = object
-	}
-	err = errors.Join(setTime("appeared", &n.Appeared, record.Appeared), setTime("gone", &n.Gone, record.Gone))
+// The kinds of objects that are read as nodes and pods, and the start of a pod as Writer writes it.
+var (
+	nodeType = metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}
+	podType  = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
+	podStart = []byte(`{"kind":"Pod","apiVersion":"v1",`)
+)
+
+// readEvent reads a line about an object.
+func (d *decoder) readEvent(l *line) error {
+	second, err := d.second(l.Time)
 	if err != nil {
-		return fmt.Errorf("node %s: %w", n.Object.Name, err)
+		return fmt.Errorf("time: %w", err)
+	}
+	kind := podType
+	if !bytes.HasPrefix(l.Object, podStart) {
+		kind = metav1.TypeMeta{}
+		if err := json.Unmarshal(l.Object, &kind); err != nil {
+			return fmt.Errorf("object: %w", err)
+		}
+	}
+	switch {
+	case d.header.isSnapshot() || kind != nodeType && kind != podType:
+		if l.Type != lineAdded {
+			return nil
+		}
+		return d.readObject(l.Object, kind)
+	case kind == nodeType:
+		return d.readNode(l, second)
+	}
+	return d.readPod(l, second)
+}
+
+// readNode reads a line about a node.
+func (d *decoder) readNode(l *line, second int64) error {
+	object := &v1.Node{}
+	if err := d.decode(l.Object, object); err != nil {
+		return fmt.Errorf("node: %w", err)
+	}
+	object.TypeMeta = metav1.TypeMeta{}
+	if object.Name == "" {
+		return errors.New("node: metadata.name: required value")
+	}
+	i, known := d.lastNode[object.Name]
+	switch {
+	case l.Type == lineDeleted && known:
+		d.nodes[i].Gone = second
+		return nil
+	case l.Type == lineDeleted:
+		d.orphans++
+		return nil
+	}
+	if err := manifest.CheckNode(object); err != nil {
+		return fmt.Errorf("node %s: %w", object.Name, err)
+	}
+	if known && d.nodes[i].Gone == Never {
+		d.nodes[i].Object = object
+		return nil
+	}
+	if len(d.nodes) == d.limits.nodes {
+		return fmt.Errorf("found more than %d nodes", d.limits.nodes)
+	}
+	d.lastNode[object.Name] = len(d.nodes)
+	d.nodes = append(d.nodes, Node{Object: object, Appeared: second, Gone: Never})
+	return nil
+}
+
+// findPod returns the last created pod with a name or, if a time is given, the one that was created then; nil if there is none.
+func (d *decoder) findPod(namespace, name string, created *time.Time) (*Pod, error) {
+	d.key = append(append(append(d.key[:0], namespace...), '/'), name...)
+	i, ok := d.lastPod[string(d.key)]
+	if ok && created != nil {
+		second, err := d.second(*created)
+		if err != nil {
+			return nil, fmt.Errorf("created: %w", err)
+		}
+		if d.pods[i].Created != second {
+			i, ok = d.older[PodKey{namespace, name, second}]
+		}
+	}
+	if !ok {
+		return nil, nil
+	}
+	return &d.pods[i], nil
+}
+
+// readPod reads a line about a pod.
+func (d *decoder) readPod(l *line, second int64) error {
+	object := &v1.Pod{}
+	if err := d.decode(l.Object, object); err != nil {
+		return fmt.Errorf("pod: %w", err)
+	}
+	if object.Name == "" || object.Namespace == "" {
+		return errors.New("pod: metadata.name and metadata.namespace: required values")
+	}
+	if err := d.setPod(l, object, second); err != nil {
+		return fmt.Errorf("pod %s/%s: %w", object.Namespace, object.Name, err)
 	}
 	return nil
 }
 
-// readPod reads a pod or a change of a pod.
-func (d *decoder) readPod(record *objectRecord) error {
-	p, err := d.pods.entryFor(record, Pod{Created: Never, Scheduled: Never, Started: Never, Ended: Never})
-	if p == nil {
+// setPod adds a pod, or changes or ends it if it is known.
+func (d *decoder) setPod(l *line, object *v1.Pod, at int64) error {
+	known, err := d.findPod(object.Namespace, object.Name, &object.CreationTimestamp.Time)
+	isDeleted := l.Type == lineDeleted
+	switch {
+	case err != nil:
+		return err
+	case known == nil && isDeleted:
+		d.orphans++
+		return nil
+	}
+	second := func(at time.Time) int64 { return at.Unix() - d.header.From.Unix() }
+	p := Pod{Ended: EndOf(object, at, isDeleted, known != nil && known.Ended != Never, second)}
+	p.SetTimes(object, second)
+	for _, at := range []int64{p.Created, p.Scheduled, p.Started, p.Ended} {
+		if at != Never && (at < -maxSeconds || at > maxSeconds) {
+			return fmt.Errorf("found a time %d s after the start: must be from %d to %d", at, -maxSeconds, int64(maxSeconds))
+		}
+	}
+	if known != nil {
+		p.CPU, p.Memory = known.CPU, known.Memory
+		if p.Ended == Never {
+			p.Ended = known.Ended
+		}
+	}
+	if isDeleted {
+		known.Ended = p.Ended
+		return nil
+	}
+	if err := manifest.CheckPod(object); err != nil {
 		return err
 	}
-	if record.Object != nil {
-		object := &v1.Pod{}
-		if err := d.decode(record.Object, object); err != nil {
-			return fmt.Errorf("pod %d: %w", record.ID, err)
-		}
-		if object.Name == "" || object.Namespace == "" {
-			return fmt.Errorf("pod %d: metadata.name and metadata.namespace: required values", record.ID)
-		}
-		if err := manifest.CheckPod(object); err != nil {
-			return fmt.Errorf("pod %s/%s: %w", object.Namespace, object.Name, err)
-		}
-		p.Object = withoutStatus(object)
+	object.TypeMeta = metav1.TypeMeta{}
+	p.Object = withoutStatus(object)
+	if known != nil {
+		*known = p
+		return nil
 	}
-	if record.Node != "" {
-		p.Node = record.Node
+	return d.addPod(p)
+}
+
+// addPod adds a pod that findPod has not found.
+func (d *decoder) addPod(p Pod) error {
+	if len(d.pods) == d.limits.pods {
+		return fmt.Errorf("found more than %d pods", d.limits.pods)
 	}
-	err = errors.Join(setTime("created", &p.Created, record.Created), setTime("scheduled", &p.Scheduled, record.Scheduled),
-		setTime("started", &p.Started, record.Started), setTime("ended", &p.Ended, record.Ended))
-	if err != nil {
-		return fmt.Errorf("pod %s/%s: %w", p.Object.Namespace, p.Object.Name, err)
+	d.pods = append(d.pods, p)
+	number := len(d.pods) - 1
+	if last, ok := d.lastPod[string(d.key)]; ok {
+		if d.pods[last].Created > p.Created {
+			last, number = number, last
+		}
+		d.older[d.pods[last].Key()] = last
 	}
+	d.lastPod[string(d.key)] = number
 	return nil
 }
 
-// readObject reads an object.
-func (d *decoder) readObject(body []byte) error {
+// readObject reads an object of a kind.
+func (d *decoder) readObject(raw json.RawMessage, kind metav1.TypeMeta) error {
 	if len(d.objects) == d.limits.objects {
 		return fmt.Errorf("found more than %d objects", d.limits.objects)
 	}
-	object := kinds.Object{JSON: append([]byte(nil), body...)}
-	var header metav1.TypeMeta
-	if err := d.decode(object.JSON, &header); err != nil {
+	object := kinds.Object{Kind: kinds.Of(kind.GroupVersionKind().Group, kind.Kind), JSON: bytes.Clone(raw)}
+	if err := d.decode(object.JSON, &struct{}{}); err != nil {
 		return fmt.Errorf("object %d: %w", len(d.objects)+1, err)
 	}
-	if header.Kind == "" {
+	if kind.Kind == "" {
 		return fmt.Errorf("object %d: kind: required value", len(d.objects)+1)
 	}
-	object.Kind = kinds.Of(header.GroupVersionKind().Group, header.Kind)
 	d.objects = append(d.objects, object)
 	return nil
 }
 
-// readUsage reads usage of a pod.
-func (d *decoder) readUsage(body []byte) error {
-	var numbers [4]int
-	for i := range numbers {
-		n, length := binary.Uvarint(body)
-		if length <= 0 || n > 1<<40 {
-			return errors.New("usage: invalid number")
-		}
-		numbers[i], body = int(n), body[length:]
-	}
-	id, resource, first, count := numbers[0], numbers[1], numbers[2], numbers[3]
-	p := d.pods.find(id)
-	if p == nil {
-		d.pods.orphans++
-		return nil
-	}
-	var series *Series
-	switch resource {
-	case resourceCPU:
-		series = &p.CPU
-	case resourceMemory:
-		series = &p.Memory
-	default: // written by a later release
-		return nil
-	}
-	where := p.Object.Namespace + "/" + p.Object.Name
-	if series.Len() > 0 && first < series.First {
-		return fmt.Errorf("usage of pod %s: found step %d after step %d: must be in the order of time", where, first, series.First)
-	}
-	if first+count > MaxSteps || count > len(body) {
-		return fmt.Errorf("usage of pod %s: %d values from step %d on: must be before step %d, and in the record",
-			where, count, first, MaxSteps)
-	}
-	most := min(d.limits.values, d.freeValues+valuesPerByte*d.packed)
-	if d.values += int64(series.growth(first, count)); d.values > most {
-		return fmt.Errorf("usage of pod %s: found more than %d values, gaps included, in a file of %d bytes", where, most, d.packed)
-	}
-	codes, err := decodeCodes(body, count)
-	if err != nil {
-		return fmt.Errorf("usage of pod %s: %w", where, err)
-	}
-	series.put(first, codes)
-	return nil
-}
-
-// decodeCodes decodes differences of codes.
-func decodeCodes(body []byte, count int) ([]uint16, error) {
-	codes, last := make([]uint16, count), int64(0)
-	for i := range codes {
-		difference, length := binary.Varint(body)
-		if length <= 0 {
-			return nil, io.ErrUnexpectedEOF
-		}
-		body = body[length:]
-		if last += difference; last < 0 || last > 1<<16-1 {
-			return nil, fmt.Errorf("value %d: out of range", i+1)
-		}
-		codes[i] = uint16(last)
-	}
-	if len(body) > 0 {
-		return nil, fmt.Errorf("%d bytes after the last value", len(body))
-	}
-	return codes, nil
-}
-
 // readLoad reads the load of some nodes.
-func (d *decoder) readLoad(body []byte) error {
+func (d *decoder) readLoad(body json.RawMessage) error {
 	reading, err := wire.Decode(bytes.NewReader(body))
 	switch {
 	case err != nil:
@@ -372,29 +336,6 @@ func (d *decoder) readLoad(body []byte) error {
 	default:
 		maps.Copy(d.load.Nodes, reading.Nodes)
 		d.load.Rejected += reading.Rejected
-	}
-	return nil
-}
-
-// readMeasured reads the usage of some pods of a snapshot.
-func (d *decoder) readMeasured(body []byte) error {
-	var record measuredRecord
-	if err := json.Unmarshal(body, &record); err != nil {
-		return fmt.Errorf("usage: %w", err)
-	}
-	if d.measured == nil {
-		window := time.Duration(record.WindowSeconds * float64(time.Second))
-		d.measured = &load.PodReading{Source: record.Source, Time: record.Time, Window: window}
-	}
-	for _, pod := range record.Pods {
-		if !pod.Valid() {
-			return fmt.Errorf("usage of pod %s/%s: invalid usage of %v millicores and %v bytes: must not be negative",
-				pod.Namespace, pod.Name, pod.CPU, pod.Memory)
-		}
-	}
-	d.measured.Pods = append(d.measured.Pods, record.Pods...)
-	if n := len(d.measured.Pods); n > load.MaxPods {
-		return fmt.Errorf("usage: found %d pods: must have at most %d", n, load.MaxPods)
 	}
 	return nil
 }

@@ -2,110 +2,88 @@ package recording
 
 import (
 	"bytes"
-	"compress/flate"
+	"compress/gzip"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"hash/crc32"
 	"time"
-
-	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
-// The format of a file. All numbers are little-endian.
-//
-//	file    = chunk, ...
-//	chunk   = marker (4 bytes), length of the content (4), checksum of the content (4), checksum of these 12 bytes (4), content
-//	content = records, compressed with DEFLATE
-//	record  = kind (1 byte), length of the body (unsigned varint), body
-//
-// Checksums are CRC-32C. The first record of a file is About. A later About replaces the earlier About: the recording is
-// complete until its To. A record of a node or a pod with a number that occurred before changes that node or pod. Usage
-// of a pod is in the order of the first steps; later values replace earlier ones of the same step. Records of unknown
-// kinds are ignored. The last record of a finished file is recordEnd.
+// The format of a file: members of gzip, each of whole lines. A line is a JSON object with type and time. Readers skip unknown types.
 const (
-	marker       = "PLRC"
-	headerLength = 16
-
-	recordAbout  = 'A' // About as JSON
-	recordNode   = 'N' // objectRecord as JSON
-	recordPod    = 'P' // objectRecord as JSON
-	recordObject = 'O' // an object as JSON
-	recordUsage  = 'U' // number of the pod, resource, first step, number of values, differences of codes
-	recordEnd    = 'E' // empty
-
-	// recordLoad and recordMeasured are in snapshots only.
-	recordLoad     = 'L' // load of some nodes, as package wire encodes it
-	recordMeasured = 'M' // measuredRecord as JSON
+	// lineRecording is a header, which is the first line. A later header replaces it, but may change neither the start nor the step: the
+	// recording is complete until its To.
+	lineRecording = "RECORDING"
+	// The lines of objects are watch events, as kubectl get --watch --output-watch-events prints them. A pod has its creationTimestamp, its
+	// nodeName, the condition PodScheduled, its startTime and, if it has finished, the states of its containers. A line replaces the object
+	// with the same name and, of pods, the same creationTimestamp. A node appears at the time of its first line, and nodes and pods end at
+	// the time of DELETED. Of other objects, only ADDED is read.
+	lineAdded    = "ADDED"
+	lineModified = "MODIFIED"
+	lineDeleted  = "DELETED"
+	// lineUsage is a usageLine.
+	lineUsage = "USAGE"
+	// lineLoad is the load of some nodes, as package wire encodes it, in snapshots only.
+	lineLoad = "LOAD"
 )
 
-// The resources in records of usage.
+// header is a line that describes the recording.
+type header struct {
+	About
+	// Complete is true in the last line of a finished recording.
+	Complete bool `json:"complete"`
+	// Source and WindowSeconds are where the usage of pods in a snapshot is from, and the time that it covers.
+	Source        string  `json:"source,omitempty"`
+	WindowSeconds float64 `json:"windowSeconds,omitempty"`
+}
+
+// line is a line of another type than header and usage.
+type line struct {
+	Type   string          `json:"type"`
+	Time   time.Time       `json:"time"`
+	Object json.RawMessage `json:"object,omitempty"`
+	Nodes  json.RawMessage `json:"nodes,omitempty"`
+}
+
+// The header of a member has an index in its extra field, which other readers of gzip ignore: the length of the member in bytes; if it has
+// only usage, the first step and the step after the last, else 0; and the CRC-32 of these three. Each has 4 bytes, little-endian. With it a
+// member is skipped that is damaged or outside of a span. Files without it are read, too.
 const (
-	resourceCPU    = 0
-	resourceMemory = 1
+	magic        = "\x1f\x8b\x08"
+	extra        = "\x14\x00PL\x10\x00" // length of the extra field, ID, and length of the index
+	extraAt      = 10
+	indexAt      = extraAt + len(extra)
+	headerLength = indexAt + 16
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// objectRecord is a node or a pod or, without an object, a change of one. Times that are nil and an empty node are unchanged; a time that
-// is nil in the first record is Never. Appeared and Gone are times of nodes, all other times of pods.
-type objectRecord struct {
-	ID        int             `json:"id"`
-	Object    json.RawMessage `json:"object,omitempty"`
-	Appeared  *int64          `json:"appeared,omitempty"`
-	Gone      *int64          `json:"gone,omitempty"`
-	Created   *int64          `json:"created,omitempty"`
-	Scheduled *int64          `json:"scheduled,omitempty"`
-	Started   *int64          `json:"started,omitempty"`
-	Ended     *int64          `json:"ended,omitempty"`
-	Node      string          `json:"node,omitempty"`
-}
-
-// measuredRecord is the usage of some pods of a snapshot.
-type measuredRecord struct {
-	Source        string          `json:"source"`
-	Time          time.Time       `json:"time"`
-	WindowSeconds float64         `json:"windowSeconds"`
-	Pods          []load.PodUsage `json:"pods"`
-}
-
-// known returns the time for a record, nil for Never.
-func known(at int64) *int64 {
-	if at == Never {
-		return nil
-	}
-	return &at
-}
-
-// appendUsage appends the body of a record of usage. Differences are zigzag varints, the first one to zero.
-func appendUsage(out []byte, id, resource int, s Series) []byte {
-	for _, n := range []int{id, resource, s.First, len(s.codes)} {
-		out = binary.AppendUvarint(out, uint64(n))
-	}
-	last := int64(0)
-	for _, code := range s.codes {
-		out = binary.AppendVarint(out, int64(code)-last)
-		last = int64(code)
-	}
-	return out
-}
-
-// compress returns a chunk with the records.
-func compress(records []byte) ([]byte, error) {
-	out := bytes.NewBuffer(make([]byte, headerLength, headerLength+len(records)/4))
-	compressor, err := flate.NewWriter(out, flate.DefaultCompression)
+// compress returns a member with lines. If they have only usage, it is from a step until before another; else both are 0.
+func compress(lines []byte, level, first, end int) ([]byte, error) {
+	var out bytes.Buffer
+	z, err := gzip.NewWriterLevel(&out, level)
 	if err != nil {
 		return nil, err
 	}
-	_, err = compressor.Write(records)
-	if err = errors.Join(err, compressor.Close()); err != nil {
+	z.Extra = append([]byte(extra[2:]), make([]byte, headerLength-indexAt)...)
+	_, err = z.Write(lines)
+	if err = errors.Join(err, z.Close()); err != nil {
 		return nil, err
 	}
-	chunk := out.Bytes()
-	content := chunk[headerLength:]
-	copy(chunk, marker)
-	binary.LittleEndian.PutUint32(chunk[4:], uint32(len(content)))
-	binary.LittleEndian.PutUint32(chunk[8:], crc32.Checksum(content, castagnoli))
-	binary.LittleEndian.PutUint32(chunk[12:], crc32.Checksum(chunk[:12], castagnoli))
-	return chunk, nil
+	member := out.Bytes()
+	put := func(at int, value uint32) { binary.LittleEndian.PutUint32(member[indexAt+at:], value) }
+	put(0, uint32(len(member)))
+	put(4, uint32(first))
+	put(8, uint32(end))
+	put(12, crc32.ChecksumIEEE(member[indexAt:indexAt+12]))
+	return member, nil
+}
+
+// parseIndex returns the index of a member that begins with a header, and false if there is none.
+func parseIndex(header []byte) (length int64, first, end int, ok bool) {
+	if len(header) < headerLength || header[3]&4 == 0 || string(header[extraAt:indexAt]) != extra {
+		return 0, 0, 0, false
+	}
+	at := func(i int) uint32 { return binary.LittleEndian.Uint32(header[indexAt+i:]) }
+	ok = at(12) == crc32.ChecksumIEEE(header[indexAt:indexAt+12])
+	return int64(at(0)), int(at(4)), int(at(8)), ok
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // Extension is the extension of the names of recordings.
-const Extension = ".plrec"
+const Extension = ".ndjson.gz"
 
 // openFolder reads the recordings of a folder, as plimsoll record --follow and plimsoll shadow write them, as one.
 func openFolder(folder string) (*Recording, error) {
@@ -19,7 +19,7 @@ func openFolder(folder string) (*Recording, error) {
 	}
 	var parts []*Recording
 	for _, name := range names {
-		r, err := openFile(name)
+		r, err := openFile(name, 0, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -38,24 +38,21 @@ func openFolder(folder string) (*Recording, error) {
 }
 
 // Open reads the recording in a file, or the recordings in a folder as one. Errors name the file.
-func Open(name string) (*Recording, error) {
+func Open(name string) (*Recording, error) { return open(name, 0, 0) }
+
+// open reads the recording in a file, with usage from one second until another at least, all if until is 0, or the recordings in a folder.
+func open(name string, from, until int64) (*Recording, error) {
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		return openFolder(name)
 	}
-	return openFile(name)
-}
-
-// podKey identifies a pod over recordings. Created is in seconds since the start of the first.
-type podKey struct {
-	namespace, name string
-	created         int64
+	return openFile(name, from, until)
 }
 
 // joiner joins recordings. A map has the indexes of nodes and pods in the joined recording, and seen those that the last recording has.
 type joiner struct {
 	*Recording
 	nodes               map[string]int
-	pods                map[podKey]int
+	pods                map[PodKey]int
 	seenNodes, seenPods map[int]bool
 }
 
@@ -72,7 +69,7 @@ func Gap(from, to time.Time, step int) (Missing, bool) {
 // if it is longer than two steps. Where recordings overlap, the later one decides.
 func Join(parts []*Recording) (*Recording, error) {
 	slices.SortStableFunc(parts, func(a, b *Recording) int { return a.About.From.Compare(b.About.From) })
-	j := joiner{Recording: &Recording{About: parts[0].About}, nodes: map[string]int{}, pods: map[podKey]int{}}
+	j := joiner{Recording: &Recording{About: parts[0].About}, nodes: map[string]int{}, pods: map[PodKey]int{}}
 	j.About.Kills, j.About.Missing = nil, nil
 	for _, r := range parts {
 		if r.About.Step != j.About.Step {
@@ -102,7 +99,6 @@ func (j *joiner) add(r *Recording, offset int64) {
 	}
 	j.endMissing(last)
 	for _, kill := range r.About.Kills {
-		kill.Second += offset
 		if len(j.About.Kills) < MaxKills && !slices.Contains(j.About.Kills, kill) {
 			j.About.Kills = append(j.About.Kills, kill)
 		}
@@ -158,7 +154,7 @@ func (j *joiner) addPod(p Pod, offset, end int64) {
 	shift := int(offset) / j.About.Step
 	p.CPU.First += shift
 	p.Memory.First += shift
-	key := podKey{p.Object.Namespace, p.Object.Name, p.Created}
+	key := p.Key()
 	if number, known := j.pods[key]; known {
 		j.Pods[number].continueWith(&p, end)
 		j.seenPods[number] = true

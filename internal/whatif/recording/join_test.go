@@ -52,17 +52,17 @@ func split(t *testing.T, r *Recording, from, to int64, file string) {
 
 // TestOpenFolder verifies that the recordings of a folder are read as the recording that was divided.
 func TestOpenFolder(t *testing.T) {
-	whole, err := Open("../../../examples/recording/week.plrec")
+	whole, err := Open("../../../examples/recording/week.ndjson.gz")
 	must.Succeed(t, err)
 	folder := t.TempDir()
 	if _, err := Open(folder); err == nil ||
-		!strings.Contains(err.Error(), "found no recording: must be a file, or a folder with files NAME.plrec") {
+		!strings.Contains(err.Error(), "found no recording: must be a file, or a folder with files NAME.ndjson.gz") {
 		t.Errorf("an empty folder: %v", err)
 	}
 	end := whole.About.Seconds()
-	split(t, whole, 0, 36000, filepath.Join(folder, "1.plrec"))
-	split(t, whole, 36000, 72000, filepath.Join(folder, "2.plrec"))
-	split(t, whole, 72000, end, filepath.Join(folder, "3.plrec"))
+	split(t, whole, 0, 36000, filepath.Join(folder, "1.ndjson.gz"))
+	split(t, whole, 36000, 72000, filepath.Join(folder, "2.ndjson.gz"))
+	split(t, whole, 72000, end, filepath.Join(folder, "3.ndjson.gz"))
 	joined, err := Open(folder)
 	must.Succeed(t, err)
 	if len(joined.Pods) != len(whole.Pods) || len(joined.Nodes) != len(whole.Nodes) || !joined.About.To.Equal(whole.About.To) {
@@ -91,7 +91,7 @@ func TestJoinOverlap(t *testing.T) {
 		r := &Recording{About: newAbout(0), Nodes: []Node{{newNode("n"), -from - 60, Never}}, Pods: pods}
 		r.About.complete()
 		r.About.From, r.About.To = start.Add(time.Duration(from)*time.Second), start.Add(time.Duration(to)*time.Second)
-		r.About.Kills = []Kill{{Second: kill - from, Pod: "default/a"}}
+		r.About.Kills = []Kill{{start.Add(time.Duration(kill) * time.Second), "default", "a"}}
 		return r
 	}
 	pod := func(name string, from, ended int64, cpu Series) Pod {

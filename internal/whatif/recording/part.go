@@ -164,7 +164,7 @@ func (in *Part) Time(second int64) time.Time {
 func (in *Part) Describe() *result.Part {
 	out := &result.Part{From: in.Time(0), To: in.Time(in.seconds), Missing: []string{}}
 	for _, kill := range in.about.Kills {
-		if kill.Second >= in.from && kill.Second < in.from+in.seconds {
+		if !kill.Time.Before(in.Time(0)) && kill.Time.Before(in.Time(in.seconds)) {
 			out.MemoryKills++
 		}
 	}

@@ -1,12 +1,9 @@
 package recording
 
 import (
-	"bufio"
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"strings"
 
@@ -15,11 +12,13 @@ import (
 
 // limits bounds the memory that a file takes when it is read.
 type limits struct {
-	// chunk is the largest size of a chunk in bytes, compressed and uncompressed; body the largest size of a record.
-	chunk, body int64
+	// member is the largest size of a member in bytes, compressed and uncompressed; line the largest size of a line.
+	member, line int64
+	// text is the largest size of all lines in bytes, without textPerByte for each byte of the file.
+	text int64
 	// nodes, pods and objects are the largest numbers of nodes, pods and other objects.
 	nodes, pods, objects int
-	// structs is the largest number of JSON objects in all records, plus one for each byte of the file: each takes
+	// structs is the largest number of JSON objects in all objects, plus one for each byte of the file: each takes
 	// up to 1 KiB when it is decoded.
 	structs int64
 	// values is the largest number of values of usage, of 2 bytes each, and freeValues the number without a bound by the size of the
@@ -27,14 +26,19 @@ type limits struct {
 	values, freeValues int64
 }
 
-// valuesPerByte is the largest number of values of usage for each byte of a file: a pod with constant usage has 500.
-const valuesPerByte = 1000
+const (
+	// valuesPerByte is the largest number of values of usage for each byte of a file: a pod with constant usage has 500.
+	valuesPerByte = 1000
+	// textPerByte is the largest number of bytes of lines for each byte of a file, which bounds the time to read it.
+	textPerByte = 600
+)
 
 // defaultLimits leaves a margin: 30,000 pods that use CPU and memory for a week, in steps of a minute, have 605
 // million values.
 var defaultLimits = limits{
-	chunk:      64 << 20,
-	body:       4 << 20,
+	member:     64 << 20,
+	line:       4 << 20,
+	text:       64 << 20,
 	nodes:      200_000,
 	pods:       5_000_000,
 	objects:    1_000_000,
@@ -43,106 +47,183 @@ var defaultLimits = limits{
 	freeValues: 1 << 23,
 }
 
-// openFile reads a recording from a file. Errors name the file. If the file is cut off or its middle is damaged, the
-// readable part is returned, and About.Missing names the missing part. A snapshot must be complete.
-func openFile(name string) (*Recording, error) { return manifest.Open(name, Read) }
+// openFile reads a recording from a file, with usage from one second until another at least, all if until is 0. Errors name the file. If
+// the file is cut off or its middle is damaged, the readable part is returned, and About.Missing names the missing part. A snapshot must be
+// complete.
+func openFile(name string, from, until int64) (*Recording, error) {
+	return manifest.Open(name, func(in io.Reader) (*Recording, error) { return defaultLimits.read(in, from, until) })
+}
 
 // Read reads a recording, see Open.
-func Read(in io.Reader) (*Recording, error) { return defaultLimits.read(in) }
+func Read(in io.Reader) (*Recording, error) { return defaultLimits.read(in, 0, 0) }
 
-// read reads a recording.
-func (l limits) read(in io.Reader) (*Recording, error) {
-	d := &decoder{
-		limits: l, nodes: entries[Node]{kind: "node", limit: l.nodes}, pods: entries[Pod]{kind: "pod", limit: l.pods},
-	}
-	if err := d.file(in); err != nil {
+// read reads a recording, with usage from one second until another at least, all if until is 0.
+func (l limits) read(in io.Reader, from, until int64) (*Recording, error) {
+	d := newDecoder(l, in)
+	d.from, d.until = from, until
+	if err := d.file(); err != nil {
 		return nil, err
 	}
 	return d.recording()
 }
 
-// readAbout reads the description at the start of a file.
+// readAbout reads the first line of a file.
 func readAbout(in io.Reader) (About, error) {
-	d := &decoder{limits: defaultLimits}
-	content, err := d.next(in)
+	d := newDecoder(defaultLimits, in)
+	text, err := d.next()
 	if err == nil {
-		err = d.content(content)
+		first, _, _ := bytes.Cut(text, []byte("\n"))
+		err = d.line(first)
 	}
-	return d.about, err
+	return d.header.About, err
 }
 
-// errDamaged is returned for a chunk whose content is damaged if the next chunk can be read.
-var errDamaged = errors.New("checksum mismatch")
+// counter counts the bytes that are read.
+type counter struct {
+	in    io.Reader
+	count int64
+}
 
-// next returns the content of the next chunk, io.EOF at the end and io.ErrUnexpectedEOF if the file is cut off.
-func (d *decoder) next(in io.Reader) ([]byte, error) {
-	header := make([]byte, headerLength)
-	n, err := io.ReadFull(in, header)
-	isOther := n > 0 && !strings.HasPrefix(marker, string(header[:min(n, len(marker))]))
-	if err != nil && !isOther {
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.in.Read(p)
+	c.count += int64(n)
+	return n, err
+}
+
+// concerns reports whether usage from a step until before another may concern the span.
+func (d *decoder) concerns(first, end int) bool {
+	step := int64(d.header.Step)
+	return int64(end)*step > d.from-spanMargin && (d.until == 0 || int64(first)*step <= d.until+spanMargin)
+}
+
+// errDamaged is returned for a member that is damaged if the next one can be read, errBound for one that exceeds a bound, and errCut for
+// one that is cut off.
+var (
+	errDamaged = errors.New("damaged")
+	errBound   = errors.New("too large")
+	errCut     = errors.New("cut off within a member")
+)
+
+// next returns the lines of the next member, none if it is outside of the span, and io.EOF at the end.
+func (d *decoder) next() ([]byte, error) {
+	head, err := d.in.Peek(headerLength)
+	switch {
+	case len(head) == 0:
 		return nil, err
-	}
-	if isOther || crc32.Checksum(header[:12], castagnoli) != binary.LittleEndian.Uint32(header[12:]) {
+	case strings.HasPrefix(string(head), "PLRC"):
+		return nil, errors.New("recorded by an earlier build, whose files are not read: record again")
+	case !strings.HasPrefix(magic, string(head[:min(len(head), len(magic))])):
 		return nil, errors.New("must be a file of plimsoll record or plimsoll snapshot")
 	}
-	length := int64(binary.LittleEndian.Uint32(header[4:]))
-	if length > d.chunk {
-		return nil, fmt.Errorf("chunk of %d bytes: must have at most %d", length, d.chunk)
+	d.members++
+	length, first, end, ok := parseIndex(head)
+	switch {
+	case !ok:
+		err = d.unpack(d.in)
+	case length > d.limits.member || length < int64(headerLength):
+		err = fmt.Errorf("%w: member of %d bytes: must have at most %d", errBound, length, d.limits.member)
+	case d.described && end > 0 && !d.concerns(first, end):
+		d.content.Reset()
+		_, err = d.in.Discard(int(length))
+	default:
+		err = d.indexed(length)
 	}
-	var content bytes.Buffer // grows while it is read
-	if _, err := io.CopyN(&content, in, length); err != nil {
-		return nil, unexpected(err)
+	d.packed = d.raw.count - int64(d.in.Buffered())
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errCut
 	}
-	d.packed += headerLength + length
-	d.chunks++
-	if crc32.Checksum(content.Bytes(), castagnoli) != binary.LittleEndian.Uint32(header[8:]) {
-		return nil, errDamaged
+	d.text += int64(d.content.Len())
+	if most := d.limits.text + textPerByte*d.packed; err == nil && d.text > most {
+		err = fmt.Errorf("%w: more than %d bytes of lines in a file of %d bytes", errBound, most, d.packed)
 	}
-	return content.Bytes(), nil
+	return d.content.Bytes(), err
 }
 
-// file reads all chunks.
-func (d *decoder) file(in io.Reader) error {
-	in = bufio.NewReaderSize(in, 1<<16)
+// indexed reads a member of a length.
+func (d *decoder) indexed(length int64) error {
+	d.member.Reset() // it grows while it is read
+	if _, err := io.CopyN(&d.member, d.in, length); err != nil {
+		return err
+	}
+	member := bytes.NewReader(d.member.Bytes())
+	err := d.unpack(member)
+	switch {
+	case errors.Is(err, errBound):
+		return err
+	case err == nil && member.Len() > 0:
+		err = errors.New("another member within its length")
+	}
+	if err != nil {
+		return fmt.Errorf("%w (%v)", errDamaged, err) //nolint:errorlint // it may be io.ErrUnexpectedEOF, but the file is not cut off
+	}
+	return nil
+}
+
+// unpack unpacks a member and checks its checksum.
+func (d *decoder) unpack(member io.Reader) error {
+	d.content.Reset()
+	if err := d.gzip.Reset(member); err != nil {
+		return err
+	}
+	d.gzip.Multistream(false)
+	switch _, err := io.CopyN(&d.content, &d.gzip, d.limits.member+1); {
+	case err == nil:
+		return fmt.Errorf("%w: member of more than %d bytes when unpacked: must have at most that", errBound, d.limits.member)
+	case !errors.Is(err, io.EOF):
+		return err
+	}
+	return nil
+}
+
+// file reads all members.
+func (d *decoder) file() error {
 	for {
 		start := d.packed
-		content, err := d.next(in)
-		switch {
-		case err == nil:
-			if err := d.content(content); err != nil {
-				return fmt.Errorf("chunk %d (at byte %d): %w", d.chunks, start, err)
+		text, err := d.next()
+		if err == nil {
+			if err = d.lines(text); err == nil {
+				continue
 			}
+			err = fmt.Errorf("member %d (at byte %d): %w", d.members, start, err)
+			if !d.described {
+				err = fmt.Errorf("not a recording: %w", err)
+			}
+			return err
+		}
+		switch {
+		case !d.described && errors.Is(err, io.EOF):
+			return errors.New("not a recording: empty file")
 		case !d.described:
-			return notRecording(start, err)
+			return fmt.Errorf("not a recording: %w", err)
+		case errors.Is(err, errBound):
+			return fmt.Errorf("member %d (at byte %d): %w", d.members, start, err)
+		case errors.Is(err, errDamaged):
+			d.addMissing(fmt.Sprintf("bytes %d to %d of the file", start, d.packed-1), err.Error()+", skipped")
+			continue
 		case errors.Is(err, io.EOF):
-			if !d.ended {
+			if !d.header.Complete {
 				d.addMissing("the end of the recording", "the writer was interrupted or is still writing, or the file is cut off")
 			}
-			return nil
-		case errors.Is(err, errDamaged):
-			d.addMissing(fmt.Sprintf("bytes %d to %d of the file", start, d.packed-1), "damaged ("+err.Error()+"), skipped")
-		case errors.Is(err, io.ErrUnexpectedEOF):
-			d.addMissing("the end of the recording", fmt.Sprintf("the file is cut off within the chunk at byte %d", start))
-			return nil
+		case errors.Is(err, errCut):
+			d.addMissing("the end of the recording", fmt.Sprintf("the file is cut off within the member at byte %d", start))
 		default:
 			d.addMissing(fmt.Sprintf("the file from byte %d on", start), "damaged ("+err.Error()+"), skipped")
-			return nil
 		}
+		return nil
 	}
 }
 
-// notRecording returns the error for a file whose first chunk cannot be read.
-func notRecording(start int64, err error) error {
-	switch {
-	case errors.Is(err, io.EOF) && start == 0:
-		return errors.New("not a recording: empty file")
-	case errors.Is(err, io.EOF):
-		return errors.New("not a recording: it has no description")
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("incomplete recording: cut off within its first chunk")
+// lines reads the lines of a member.
+func (d *decoder) lines(text []byte) error {
+	for number := 1; len(text) > 0; number++ {
+		line, rest, _ := bytes.Cut(text, []byte("\n"))
+		if int64(len(line)) > d.limits.line {
+			return fmt.Errorf("line %d: found %d bytes: must have at most %d", number, len(line), d.limits.line)
+		}
+		if err := d.line(line); err != nil {
+			return fmt.Errorf("line %d: %w", number, err)
+		}
+		text = rest
 	}
-	if errors.Is(err, errDamaged) {
-		return fmt.Errorf("damaged recording: first chunk: %w: nothing can be read", err)
-	}
-	return fmt.Errorf("not a recording: %w", err)
+	return nil
 }

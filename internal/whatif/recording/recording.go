@@ -2,8 +2,7 @@
 // its nodes and pods over time, and the usage of pods. A Part of it becomes the Input of a run. Manifests and snapshots are parts without a
 // length, and generated clusters are recordings that are marked as generated.
 //
-// A file is a sequence of compressed chunks with a length and checksums, see format.go. A file that is cut off
-// loses its last chunk only.
+// A file has lines of JSON in members of gzip, see format.go. A file that is cut off loses its last member only.
 package recording
 
 import (
@@ -16,16 +15,14 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording/kinds"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
-// APIVersion and aboutKind identify the format. Later releases may add fields and kinds of records but do not
-// change the meaning of existing fields and kinds.
-const (
-	APIVersion = "recording.plimsoll.dev/v1"
-	aboutKind  = "Recording"
-)
+// APIVersion identifies the format. Later releases may add fields and types of lines but do not change the meaning of existing fields and
+// types.
+const APIVersion = "recording.plimsoll.dev/v2"
 
 // Never is the time of an event that did not happen until the end of a recording.
 const Never = math.MaxInt64
@@ -35,11 +32,12 @@ const MaxSteps = 1 << 20
 
 // About describes a recording.
 type About struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
+	// Type is the type of the line in the file.
+	Type string `json:"type"`
 	// From and To are the first and the last time of the recording, in whole seconds.
-	From time.Time `json:"from"`
-	To   time.Time `json:"to"`
+	From       time.Time `json:"time"`
+	APIVersion string    `json:"apiVersion"`
+	To         time.Time `json:"to"`
 	// Step is the time between two samples of usage in seconds, 0 for a snapshot.
 	Step int `json:"stepSeconds"`
 	// Kubernetes is the version of the API server, empty if unknown.
@@ -57,12 +55,11 @@ type About struct {
 // MaxKills is the largest number of kills in a recording.
 const MaxKills = 1000
 
-// Kill is the kill of a container for its memory.
+// Kill is the kill of a container of a pod for its memory.
 type Kill struct {
-	// Second is the time in seconds since From.
-	Second int64 `json:"second"`
-	// Pod is the namespace and name of the pod.
-	Pod string `json:"pod"`
+	Time      time.Time `json:"time"`
+	Namespace string    `json:"namespace"`
+	Pod       string    `json:"pod"`
 }
 
 // Missing describes data that a recording lacks, and the reason or how it is treated.
@@ -103,12 +100,61 @@ type Pod struct {
 	Created, Scheduled, Started, Ended int64
 	// Node is the node of the pod, empty if it was not scheduled.
 	Node string
-	// CPU is the usage in millicores, Memory the working set in bytes.
+	// CPU is the usage in millicores, Memory the working set in bytes. Files have whole millicores and MiB.
 	CPU, Memory Series
 	// BaseCPU and BaseMemory are the amounts, in the same units, of which usage that is generated is a multiple; with 0, these are the
 	// requests. They are set for clusters that are generated, and not written.
 	BaseCPU, BaseMemory float64
 }
+
+// SetTimes sets the node and the times of the pod but its end from an object. second returns the second of a time.
+func (p *Pod) SetTimes(object *v1.Pod, second func(time.Time) int64) {
+	p.Node, p.Created, p.Scheduled, p.Started = object.Spec.NodeName, second(object.CreationTimestamp.Time), Never, Never
+	if p.Node != "" {
+		p.Scheduled = p.Created
+	}
+	for _, c := range object.Status.Conditions {
+		if c.Type == v1.PodScheduled && c.Status == v1.ConditionTrue && !c.LastTransitionTime.IsZero() {
+			p.Scheduled = second(c.LastTransitionTime.Time)
+		}
+	}
+	if started := object.Status.StartTime; started != nil {
+		p.Started = second(started.Time)
+	}
+}
+
+// EndOf returns when a pod ended that existed or was deleted at a second, Never if it has not ended or its known end remains. A pod that
+// was evicted, or refused by its kubelet, is finished without containers that ended: it ended when it was first seen so.
+func EndOf(object *v1.Pod, at int64, isDeleted, isKnown bool, second func(time.Time) int64) int64 {
+	if !resources.IsFinished(object) {
+		if isDeleted {
+			return at
+		}
+		return Never
+	}
+	var finished time.Time
+	for _, status := range object.Status.ContainerStatuses {
+		if ended := status.State.Terminated; ended != nil && ended.FinishedAt.After(finished) {
+			finished = ended.FinishedAt.Time
+		}
+	}
+	switch {
+	case !finished.IsZero():
+		return second(finished)
+	case isKnown:
+		return Never
+	}
+	return at
+}
+
+// PodKey identifies a pod. Created is in seconds since From.
+type PodKey struct {
+	Namespace, Name string
+	Created         int64
+}
+
+// Key returns the key of the pod.
+func (p *Pod) Key() PodKey { return PodKey{p.Object.Namespace, p.Object.Name, p.Created} }
 
 // Steps returns the number of steps of the recording: step i is at From + i*Step, the last step not after To.
 func (a *About) Steps() int { return int(a.Seconds())/max(a.Step, 1) + 1 }
@@ -118,10 +164,15 @@ func (a *About) Seconds() int64 { return a.To.Unix() - a.From.Unix() }
 
 // complete sets the type and removes fractions of seconds.
 func (a *About) complete() {
-	a.APIVersion, a.Kind = APIVersion, aboutKind
+	a.APIVersion, a.Type = APIVersion, lineRecording
 	a.From, a.To = a.From.UTC().Truncate(time.Second), a.To.UTC().Truncate(time.Second)
 	a.Sources = append([]string{}, a.Sources...)
 	a.Missing = append([]Missing{}, a.Missing...)
+}
+
+// at returns the time of a second since From.
+func (a *About) at(second int64) time.Time {
+	return a.From.Add(time.Duration(max(-maxSeconds, min(second, maxSeconds))) * time.Second)
 }
 
 // maxStep is the largest step in seconds, a day.
@@ -130,16 +181,16 @@ const maxStep = 24 * 60 * 60
 // check returns an error if a field is invalid.
 func (a *About) check() error {
 	switch {
-	case a.Kind != aboutKind || a.APIVersion != APIVersion:
-		return fmt.Errorf("found kind %q of apiVersion %q: must be kind %s of apiVersion %s", a.Kind, a.APIVersion, aboutKind, APIVersion)
+	case a.APIVersion != APIVersion:
+		return fmt.Errorf("apiVersion: found %q: must be %s", a.APIVersion, APIVersion)
 	case a.Step < 0 || a.Step > maxStep || a.Step == 0 && !a.To.Equal(a.From):
-		return fmt.Errorf("stepSeconds: invalid value %d: must be from 1 to %d, or 0 if to is from", a.Step, maxStep)
-	case a.From.IsZero():
-		return fmt.Errorf("from: required value")
+		return fmt.Errorf("stepSeconds: invalid value %d: must be from 1 to %d, or 0 if to is the start", a.Step, maxStep)
+	case a.From.Year() < 1000 || a.From.Year() > 9000: // all times of a recording have a year of four digits
+		return fmt.Errorf("time: invalid value %s: must be in the years 1000 to 9000", a.From.Format(time.RFC3339))
 	case a.To.Before(a.From):
-		return fmt.Errorf("to: invalid value %s: must not be before from, %s", a.To.Format(time.RFC3339), a.From.Format(time.RFC3339))
+		return fmt.Errorf("to: invalid value %s: must not be before the start, %s", a.To.Format(time.RFC3339), a.From.Format(time.RFC3339))
 	case a.Steps() > MaxSteps, a.Seconds() > maxSeconds:
-		return fmt.Errorf("to: invalid value %s: must be less than %d steps of %d s, and at most %d s, after from, %s",
+		return fmt.Errorf("to: invalid value %s: must be less than %d steps of %d s, and at most %d s, after the start, %s",
 			a.To.Format(time.RFC3339), MaxSteps, a.Step, int64(maxSeconds), a.From.Format(time.RFC3339))
 	}
 	return nil

@@ -71,6 +71,14 @@ func (s *Series) Len() int { return len(s.codes) }
 // End returns the step after the last value.
 func (s *Series) End() int { return s.First + len(s.codes) }
 
+// start returns the step of the first value, MaxSteps if there is none.
+func (s *Series) start() int {
+	if len(s.codes) == 0 {
+		return MaxSteps
+	}
+	return s.First
+}
+
 // At returns the value at a step, and false if there is none.
 func (s *Series) At(step int) (value float64, ok bool) {
 	i := step - s.First

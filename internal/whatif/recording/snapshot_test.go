@@ -126,7 +126,7 @@ func TestPseudonymsDependOnKey(t *testing.T) {
 // usageReading is a reading of two pods.
 func usageReading() *load.PodReading {
 	return &load.PodReading{Source: "metrics-server", Time: instant, Window: 15 * time.Second, Pods: []load.PodUsage{
-		{Namespace: "shop", Name: "p", CPU: 12.5, Memory: 1 << 20}, {Namespace: "shop", Name: "q"},
+		{Namespace: "shop", Name: "p", CPU: 13, Memory: 1 << 20}, {Namespace: "shop", Name: "q"},
 	}}
 }
 
@@ -141,7 +141,7 @@ func TestSnapshotUsage(t *testing.T) {
 	redacted, err := s.Redact([]byte("key"))
 	must.Succeed(t, err)
 	got, _ = roundTrip(t, redacted)
-	if len(got.Usage.Pods) != 2 || got.Usage.Pods[0].Namespace == "shop" || got.Usage.Pods[0].Name == "p" || got.Usage.Pods[0].CPU != 12.5 {
+	if len(got.Usage.Pods) != 2 || got.Usage.Pods[0].Namespace == "shop" || got.Usage.Pods[0].Name == "p" || got.Usage.Pods[0].CPU != 13 {
 		t.Errorf("%+v", got.Usage.Pods)
 	}
 }
@@ -153,7 +153,7 @@ func TestLargeSnapshot(t *testing.T) {
 	for i := range 2 * loadNodes {
 		s.Load.Nodes[fmt.Sprint("node-", i)] = load.Node{CPU: load.Utilization{Mean: 0.5}, HasCPU: true}
 	}
-	for i := range measuredPods {
+	for i := range 10_000 {
 		s.Usage.Pods = append(s.Usage.Pods, load.PodUsage{Namespace: "shop", Name: fmt.Sprint("pod-", i), CPU: 1})
 	}
 	got, _ := roundTrip(t, s)
@@ -207,7 +207,7 @@ func TestWindowOfEarlierSnapshots(t *testing.T) {
 		s.Load = &load.Reading{
 			Source: source, Time: testStart, Window: 15 * time.Minute, Nodes: map[string]load.Node{"a": {HasCPU: true}},
 		}
-		file := filepath.Join(t.TempDir(), "s.plrec")
+		file := filepath.Join(t.TempDir(), "s.ndjson.gz")
 		must.Succeed(t, s.WriteFile(file))
 		instant, err := OpenAt(file, time.Time{})
 		if must.Succeed(t, err); instant.Load.Window != want {

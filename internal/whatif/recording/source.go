@@ -2,6 +2,7 @@ package recording
 
 import (
 	"bytes"
+	"compress/gzip"
 	"fmt"
 	"slices"
 	"strings"
@@ -188,7 +189,7 @@ func (r *Recording) measuredUntil() time.Time {
 	return r.About.From
 }
 
-// OpenFlag reads the recording that the value of --recording specifies, without its span.
+// OpenFlag reads the recording that the value of --recording specifies. Its usage is that of the span.
 func OpenFlag(text string) (*Recording, error) {
 	read, err := openFlag(text)
 	return read.Recording, err
@@ -221,14 +222,15 @@ type spanOfFile struct {
 	from, to int64
 }
 
-// openFlag reads the recording that the value of --recording specifies. A snapshot must have no span.
+// openFlag reads the recording that the value of --recording specifies, with the usage in its span and an hour around it at least. A
+// snapshot must have no span.
 func openFlag(text string) (s spanOfFile, err error) {
 	file, span, _ := strings.Cut(text, ",")
 	s.file = file
 	if s.from, s.to, err = parseSpan(span); err != nil {
 		return s, fmt.Errorf("--recording: %w; must be one FILE, or FILE,from=24h,to=48h", err)
 	}
-	s.Recording, err = Open(file)
+	s.Recording, err = open(file, s.from, s.to)
 	switch {
 	case err != nil:
 	case span != "" && s.About.isSnapshot():
@@ -299,7 +301,7 @@ func (r *Recording) WriteSpan(name string, from, to int64) (text string, err err
 	out.About.To = r.About.From.Add(time.Duration(end) * time.Second)
 	out.About.Kills = nil
 	for _, kill := range r.About.Kills {
-		if kill.Second -= offset; kill.Second >= 0 && kill.Second <= end-offset {
+		if !kill.Time.Before(out.About.From) && !kill.Time.After(out.About.To) {
 			out.About.Kills = append(out.About.Kills, kill)
 		}
 	}
@@ -317,7 +319,7 @@ func (r *Recording) WriteSpan(name string, from, to int64) (text string, err err
 			out.Pods = append(out.Pods, p)
 		}
 	}
-	return WithSpan(name, from-offset, to-offset), out.WriteFile(name)
+	return WithSpan(name, from-offset, to-offset), out.writeFile(name, gzip.BestSpeed)
 }
 
 // between returns the series from a step, which becomes step 0, until another. If it has no value at the first step, the value before

@@ -85,7 +85,7 @@ func TestUsageMissing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if tc.usage != nil {
 				kept.Usage = &load.PodReading{Time: time.Now(), Pods: tc.usage}
-				tc.source.Recording = write(filepath.Join(t.TempDir(), "s.plrec"))
+				tc.source.Recording = write(filepath.Join(t.TempDir(), "s.ndjson.gz"))
 			}
 			missing := strings.Join(openInput(t, tc.source).Missing, "\n")
 			if !strings.HasPrefix(missing, tc.want) || tc.want == "" && missing != "" {
@@ -247,7 +247,7 @@ func hour(t *testing.T) string {
 	t.Helper()
 	from := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	r := Recording{
-		About: About{APIVersion: APIVersion, Kind: aboutKind, From: from, To: from.Add(time.Hour + 30*time.Second), Step: 60},
+		About: About{From: from, To: from.Add(time.Hour + 30*time.Second), Step: 60},
 		Nodes: []Node{{Object: &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, Appeared: -1, Gone: Never}},
 	}
 	for second := int64(0); second < 3600; second += 600 {
@@ -256,7 +256,7 @@ func hour(t *testing.T) string {
 			Created: second, Scheduled: second, Started: second, Ended: second + 60, Node: "a",
 		})
 	}
-	path := filepath.Join(t.TempDir(), "hour.plrec")
+	path := filepath.Join(t.TempDir(), "hour.ndjson.gz")
 	must.Succeed(t, r.WriteFile(path))
 	return path
 }

@@ -47,7 +47,7 @@ func window(hour int, measured, current, candidate result.Run) *Window {
 		Part: result.Part{
 			Source: result.Source{Nodes: 1, Pods: 10, UsageKnown: 10}, From: from, To: from.Add(time.Hour), Missing: []string{},
 		},
-		File:       fmt.Sprintf("%02d.plrec", hour),
+		File:       fmt.Sprintf("%02d.ndjson.gz", hour),
 		Measured:   measured,
 		Current:    Profiled{Profile: "default", Run: current},
 		Candidates: []Profiled{{Profile: "predicted", Run: candidate, Placed: 10, Elsewhere: 4}},
@@ -212,10 +212,10 @@ func TestStore(t *testing.T) {
 		files = append(files, w.File)
 	}
 	// Hour 0 is of the first day, which is older than four days at hour 121.
-	if diff := cmp.Diff([]string{"29.plrec", "30.plrec", "31.plrec", "120.plrec"}, files); diff != "" {
+	if diff := cmp.Diff([]string{"29.ndjson.gz", "30.ndjson.gz", "31.ndjson.gz", "120.ndjson.gz"}, files); diff != "" {
 		t.Error(diff)
 	}
-	if !s.Has("/x/30.plrec") || s.Has("00.plrec") || len(s.Windows(begin.Add(31*time.Hour))) != 2 {
+	if !s.Has("/x/30.ndjson.gz") || s.Has("00.ndjson.gz") || len(s.Windows(begin.Add(31*time.Hour))) != 2 {
 		t.Error("wrong windows")
 	}
 	if diff := cmp.Diff(window(30, run(1), run(2), run(3)), s.Windows(begin)[1]); diff != "" {
@@ -229,7 +229,7 @@ func TestStore(t *testing.T) {
 	if err != nil || len(s.Damaged) != 1 || !strings.Contains(s.Damaged[0].Error(), path+`: found kind "Other"`) {
 		t.Fatalf("%v, damaged %v", err, s.Damaged)
 	}
-	if _, err := os.Stat(path + damagedSuffix); err != nil || !s.Has("/x/120.plrec") {
+	if _, err := os.Stat(path + damagedSuffix); err != nil || !s.Has("/x/120.ndjson.gz") {
 		t.Errorf("%v, or the other days are lost", err)
 	}
 	if r := s.Recommendation(); r == nil || r.Verdict.Sentence != "Use packed." {

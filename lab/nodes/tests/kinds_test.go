@@ -59,7 +59,7 @@ func testKinds(t *testing.T) {
 		remove(t, fitting.Name)
 	}
 
-	file := filepath.Join(t.TempDir(), "kinds.plrec")
+	file := filepath.Join(t.TempDir(), "kinds.ndjson.gz")
 	plimsoll(t, "snapshot", "-o", file)
 	instant, err := recording.OpenAt(file, time.Time{})
 	must.Succeed(t, err)

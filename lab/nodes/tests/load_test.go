@@ -264,7 +264,7 @@ var prometheus string
 
 // testRecordPast records the past from Prometheus. The rate of a pod that is younger than two minutes is too low: wait until it is older.
 func testRecordPast(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "prometheus.plrec")
+	file := filepath.Join(t.TempDir(), "prometheus.ndjson.gz")
 	retry(t, eventually.Limit, "recording from Prometheus", func(context.Context) error {
 		plimsoll(t, "record", "--prometheus", prometheus, "--from=1m", "--step=5s", "--force", "-o", file)
 		r := readRecording(t, file)

@@ -42,7 +42,7 @@ func (w *watcher) stop(t *testing.T) {
 // recording returns the path of the only recording in the folder.
 func (w *watcher) recording(t *testing.T) string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(w.folder, "*.plrec"))
+	files, err := filepath.Glob(filepath.Join(w.folder, "*.ndjson.gz"))
 	must.Succeed(t, err)
 	if len(files) != 1 {
 		t.Fatalf("%s has the recordings %q, want one\n%s", w.folder, files, endOf(w.name))
@@ -115,11 +115,11 @@ func lastOf(s *recording.Series) float64 {
 func testRecording(t *testing.T, w *watcher) {
 	w.stop(t)
 	r := readRecording(t, w.recording(t))
-	if !slices.ContainsFunc(r.About.Kills, func(kill recording.Kill) bool { return kill.Pod == namespace+"/"+killed && kill.Second > 0 }) {
+	if !slices.ContainsFunc(r.About.Kills, func(kill recording.Kill) bool { return kill.Pod == killed && kill.Time.After(r.About.From) }) {
 		t.Errorf("kills: %+v, want one of %s", r.About.Kills, killed)
 	}
 	for _, kill := range r.About.Kills {
-		if kill.Pod != namespace+"/"+killed {
+		if kill.Namespace != namespace || kill.Pod != killed {
 			t.Errorf("kill of %s, which has not used too much memory", kill.Pod)
 		}
 	}

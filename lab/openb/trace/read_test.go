@@ -356,11 +356,11 @@ func TestConvert(t *testing.T) {
 	nodes := file("nodes.csv", nodeHeader+"n1,32000,65536,0,\nn2,16000,65536,2,G1\n")
 	pods := file("pods.csv", podHeader+"p1,1000,1024,1,500,G1,LS,Running,100,200,110\np2,1000,1024,0,0,,BE,Running,300,400,300\n")
 	for perSecond, want := range map[int][2]int64{0: {200, 100}, 1: {1, recording.Never}} {
-		out := filepath.Join(folder, fmt.Sprint(perSecond, ".plrec"))
+		out := filepath.Join(folder, fmt.Sprint(perSecond, ".ndjson.gz"))
 		if err := Convert(nodes, pods, out, Options{PerSecond: perSecond, Limits: generate.Limits{CPU: 2, Memory: 2}}); err != nil {
 			t.Fatal(err)
 		}
-		in, err := recording.Source{Recording: out}.Input(1)
+		in, err := recording.Source{Recording: out}.Input()
 		if err != nil || len(in.Nodes) != 2 || len(in.Pods) != 2 || in.Pods[0].Recorded.Node != "n2" || in.Pods[1].Recorded.Node != "n1" {
 			t.Fatalf("%+v, %v", in, err)
 		}

@@ -142,7 +142,7 @@ func checkPodUsage(t *testing.T, cp *controlplane.ControlPlane, client kubernete
 // of the CPU and of the memory.
 func checkSnapshotUsage(t *testing.T, access string, machines []*machine) {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "s.plrec")
+	file := filepath.Join(t.TempDir(), "s.ndjson.gz")
 	if out, warnings := testcluster.MustPlimsoll(t, "snapshot", "-o", file, "--kubeconfig", access); !strings.Contains(out,
 		"usage of 5 pods") {
 		t.Fatalf("plimsoll snapshot: %s%s", out, warnings)

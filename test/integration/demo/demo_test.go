@@ -150,7 +150,7 @@ func compareAsInTutorial(t *testing.T, kubeconfig string) {
 	if i < 0 {
 		t.Fatal("the tutorial compares no profiles over a snapshot")
 	}
-	file, args := filepath.Join(t.TempDir(), "s.plrec"), append(commands[i].Arguments(), "-o", "json")
+	file, args := filepath.Join(t.TempDir(), "s.ndjson.gz"), append(commands[i].Arguments(), "-o", "json")
 	args[slices.Index(args, "--recording")+1] = file
 	if out, warnings := testcluster.MustPlimsoll(t, "snapshot", "-o", file, "--kubeconfig", kubeconfig); warnings != "" ||
 		!strings.Contains(out, ", usage of ") {

@@ -99,7 +99,7 @@ func checkSnapshot(t *testing.T, c *testcluster.Cluster, placements ...string) {
 		must.Succeed(t, json.Unmarshal([]byte(stdout), &out))
 		return out
 	}
-	path := filepath.Join(t.TempDir(), "s.plrec")
+	path := filepath.Join(t.TempDir(), "s.ndjson.gz")
 	testcluster.MustPlimsoll(t, "snapshot", "-o", path, "--kubeconfig", c.Kubeconfig)
 	found := 0
 	for _, got := range read("decide", "--recording", path).Placements {

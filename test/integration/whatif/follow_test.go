@@ -73,7 +73,7 @@ func TestFollow(t *testing.T) {
 	await := func(what string, condition func(r *recording.Recording) bool) {
 		t.Helper()
 		eventually.True(t, what, out, func(context.Context) (bool, error) {
-			files, err := filepath.Glob(filepath.Join(folder, "*.plrec"))
+			files, err := filepath.Glob(filepath.Join(folder, "*.ndjson.gz"))
 			if err != nil || len(files) == 0 {
 				return false, err
 			}
@@ -107,7 +107,7 @@ func TestFollow(t *testing.T) {
 			t.Errorf("no summary with %q:\n%s", want, out)
 		}
 	}
-	files, err := filepath.Glob(filepath.Join(folder, "*.plrec"))
+	files, err := filepath.Glob(filepath.Join(folder, "*.ndjson.gz"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("files %v, error %v", files, err)
 	}

@@ -115,7 +115,7 @@ func TestSnapshot(t *testing.T) {
 		must.Succeed(t, err)
 		return s
 	}
-	first, second := take("first.plrec"), take("second.plrec")
+	first, second := take("first.ndjson.gz"), take("second.ndjson.gz")
 	if n := len(first.List("pods")); n != manyPods+1 {
 		t.Errorf("%d pods, want %d", n, manyPods+1)
 	}
@@ -126,7 +126,7 @@ func TestSnapshot(t *testing.T) {
 	if a, b := bytesOf(t, first), bytesOf(t, second); !bytes.Equal(a, b) {
 		t.Errorf("a second snapshot of the same cluster differs:\n%s", cmp.Diff(textsOf(first), textsOf(second)))
 	}
-	checkPrivacy(t, first, take("redacted.plrec", "--redact"))
+	checkPrivacy(t, first, take("redacted.ndjson.gz", "--redact"))
 
 	scheduler := testcluster.WriteFile(t, `apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -142,11 +142,11 @@ profiles:
 	// explain over the cluster, explain over the snapshot, and score agree.
 	live := testcluster.ExplainPod(t, "default/waits", "--kubeconfig", kubeconfig, "--provider", "File", "--address", busy,
 		"--config", scheduler)
-	restored := testcluster.ExplainPod(t, "default/waits", "--recording", filepath.Join(dir, "first.plrec"), "--config", scheduler)
+	restored := testcluster.ExplainPod(t, "default/waits", "--recording", filepath.Join(dir, "first.ndjson.gz"), "--config", scheduler)
 	if diff := cmp.Diff(live, restored); diff != "" {
 		t.Errorf("explained live and over the snapshot (-live +snapshot):\n%s", diff)
 	}
-	stdout, _ := testcluster.MustPlimsoll(t, "score", "--recording", filepath.Join(dir, "first.plrec"), "-o", "json", "--config", scheduler)
+	stdout, _ := testcluster.MustPlimsoll(t, "score", "--recording", filepath.Join(dir, "first.ndjson.gz"), "-o", "json", "--config", scheduler)
 	var scored struct{ Pods []testcluster.Explanation }
 	must.Succeed(t, json.Unmarshal([]byte(stdout), &scored))
 	if len(scored.Pods) != 1 || scored.Pods[0].Selected != live.Selected || !cmp.Equal(scored.Pods[0].Nodes, live.Nodes) {
@@ -155,7 +155,7 @@ profiles:
 	if live.Selected != "node-06" || live.Load == nil {
 		t.Errorf("selected %s, want node-06, which has the fewest pods and no high load: %s", live.Selected, live.Reason)
 	}
-	checkRefusals(t, cp, kubeconfig, filepath.Join(dir, "first.plrec"))
+	checkRefusals(t, cp, kubeconfig, filepath.Join(dir, "first.ndjson.gz"))
 }
 
 func bytesOf(t *testing.T, s *recording.Recording) []byte {
@@ -206,7 +206,7 @@ func checkRefusals(t *testing.T, cp *controlplane.ControlPlane, kubeconfig, take
 	}
 	dir := t.TempDir()
 	unprivileged := testcluster.KubeconfigOf(t, cp, "unprivileged")
-	_, stderr, exitCode = testcluster.RunPlimsoll(t, "snapshot", "-o", filepath.Join(dir, "s.plrec"), "--kubeconfig", unprivileged)
+	_, stderr, exitCode = testcluster.RunPlimsoll(t, "snapshot", "-o", filepath.Join(dir, "s.ndjson.gz"), "--kubeconfig", unprivileged)
 	if exitCode != 1 || !strings.Contains(stderr, "reading pods: ") {
 		t.Errorf("exit code %d, stderr %s, want an error of reading pods", exitCode, stderr)
 	}
@@ -237,7 +237,7 @@ func TestSnapshotOfDemo(t *testing.T) {
 		testcluster.CreatePod(t, client, pod.Name, pod.Node, "", pod.Request, pod.Limit)
 	}
 	kubeconfig := allowSnapshots(t, cp, client)
-	path := filepath.Join(t.TempDir(), "s.plrec")
+	path := filepath.Join(t.TempDir(), "s.ndjson.gz")
 	testcluster.MustPlimsoll(t, "snapshot", "-o", path, "--kubeconfig", kubeconfig)
 
 	for profile, want := range map[string]string{"default": arrival.WantDefault, "limits": arrival.Want} {

@@ -44,12 +44,12 @@ func TestSweep(t *testing.T) {
 		found, err := client.BatchV1().Jobs("sweeps").Get(ctx, job.Name, metav1.GetOptions{})
 		return err == nil && found.Status.Succeeded == *job.Spec.Completions, err
 	})
-	input, err := filepath.Abs("../../../examples/snapshot/low-risk.plrec")
+	input, err := filepath.Abs("../../../examples/snapshot/low-risk.ndjson.gz")
 	must.Succeed(t, err)
 	run := func(args []string, more ...string) string {
 		var replaced []string
 		for _, argument := range args {
-			if argument == "--recording=/input/s.plrec" {
+			if argument == "--recording=/input/s.ndjson.gz" {
 				argument = "--recording=" + input
 			}
 			if argument == "--shard=4" {
