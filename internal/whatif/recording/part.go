@@ -35,6 +35,8 @@ type Part struct {
 	unclaimed int
 	// generated is Recording.Generated.
 	generated []string
+	// demand is how the demand of the pods was estimated.
+	demand demand
 	// isInstant is set for manifests and snapshots, which have no length.
 	isInstant bool
 }
@@ -61,8 +63,14 @@ func (r *Recording) Part(from, to int64) (*Part, error) {
 	in.objects.Kubernetes = r.About.Kubernetes
 	in.addPods(r)
 	in.addNodes(r)
+	if in.generated == nil && !slices.ContainsFunc(r.About.Sources, isGenerated) {
+		in.demand = estimateDemand(in.nodes, in.pods, int(from/int64(r.About.Step)), int((from+in.seconds)/int64(r.About.Step))+1)
+	}
 	return in, nil
 }
+
+// isGenerated reports whether a source of a recording is a generator, whose usage is demand.
+func isGenerated(source string) bool { return strings.HasPrefix(source, "generated: ") }
 
 // addPods adds the pods that exist within the part.
 func (in *Part) addPods(r *Recording) {
@@ -344,7 +352,8 @@ func (c *partConverter) assume(in *Input) {
 	in.assumeIf(c.neverScheduled > 0, "%s never had a node in the recording: pending until deleted, unless there is a node that fits",
 		format.Of(c.neverScheduled, "pod"))
 	c.assumeNodes(in)
-	in.assume("a pod uses what it used the same time after it was scheduled: what it got, not what it would have used on an idle node")
+	in.assume("a pod uses what it used the same time after it was scheduled")
+	c.demand.assume(in, float64(c.about.Step)/60)
 	in.assumeIf(c.gaps > 0, "%s missing: the value before each gap is repeated", format.PartAre(c.gaps, c.samples, "usage sample"))
 	in.assumeIf(c.generated > 0, "the usage of %s is not recorded, and generated", format.Part(c.generated, len(in.Pods), "pod"))
 	in.assumeIf(c.withoutNode > 0, "%s left out: the node is not in the recording at the time at which the pod was scheduled",
