@@ -138,11 +138,7 @@ func (p printer) conclusion(r *result.Result) {
 
 // sizes returns the numbers of nodes, pods and seeds.
 func sizes(r *result.Result) string {
-	pods, seeds := format.Of(r.Source.Pods, "pod"), format.Of(len(r.Seeds), r.PairNoun())
-	if r.Backtest != nil && len(r.Seeds) > 1 { // of a recording, whose parts are the runs
-		pods, seeds = pods+" in the first part", format.Of(len(r.Seeds), "part")
-	}
-	return format.Of(r.Source.Nodes, "node") + ", " + pods + ", " + seeds
+	return format.Of(r.Source.Nodes, "node") + ", " + format.Of(r.Source.Pods, "pod") + ", " + format.Of(r.Pairs(), r.PairNoun())
 }
 
 // scenario prints a table for each profile after the first, with the figures of the first profile as the baseline. With a single
@@ -217,10 +213,11 @@ func differenceNote(r *result.Result) string {
 	case r.Source.Exact:
 		return "One run with each profile: the usage of all pods is " + r.Scenario.Usage +
 			", nothing is sampled, other seeds give the same."
-	case len(r.Seeds) == 1:
+	case r.Pairs() == 1:
 		return "Differences are of one seed, and may be chance."
 	}
-	return "Means over the " + r.PairNoun() + "s, differences with their 95 % interval; * is significant, and 0.5 % at least."
+	over := r.Over()
+	return strings.ToUpper(over[:1]) + over[1:] + ", differences with their 95 % interval; * is significant, and 0.5 % at least."
 }
 
 // scenarioTable returns the table of figures of a profile and, unless it is the first, of the differences from the first.

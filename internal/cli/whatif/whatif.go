@@ -199,7 +199,7 @@ func (o *whatIfOptions) addFlags(cmd *cobra.Command, seeds int) {
 	o.addScaleFlags(cmd)
 	flags.DurationVar(&o.tail, "tail", time.Hour, "simulated time after the arrival of the last pod")
 	flags.Uint64Var(&o.Seed, "seed", 1, "first seed of generated data")
-	flags.IntVar(&o.Seeds, "seeds", seeds, "number of seeds, or of parts of a recording, which by default have at least an hour each")
+	flags.IntVar(&o.Seeds, "seeds", seeds, "number of seeds; a recording is replayed once by default, as a seed draws only ties and the usage that it lacks")
 	o.resultOptions.addFlags(cmd)
 	cmd.MarkFlagsOneRequired(inputFlags...)
 	cmd.MarkFlagsMutuallyExclusive(inputFlags...)
@@ -230,8 +230,8 @@ func (o *whatIfOptions) validate(cmd *cobra.Command) error {
 	if o.Source.Reschedule && !o.hasObjects() {
 		return errors.New("--reschedule: requires --filename or --recording: all pods of other input are scheduled anyway")
 	}
-	if o.Seeds > 1 && o.isOverTime() {
-		o.checkParts(cmd)
+	if o.isOverTime() && !cmd.Flags().Changed("seeds") {
+		o.Seeds = 1
 	}
 	if cmd.Flags().Changed("seed") && !cmd.Flags().Changed("seeds") && o.Seeds > 1 {
 		base.Warnings(cmd.ErrOrStderr())(fmt.Sprintf("--seed is the first of %d seeds: --seeds sets their number", o.Seeds))
@@ -247,21 +247,6 @@ func (o *whatIfOptions) validate(cmd *cobra.Command) error {
 		met = result.WithAutoscaler
 	}
 	return o.resultOptions.validate(cmd, met)
-}
-
-// checkParts sets the number of parts of a recording to as many as have an hour, and warns if --seeds sets more.
-func (o *whatIfOptions) checkParts(cmd *cobra.Command) {
-	_, from, to, err := recording.OpenSpan(o.Source.Recording)
-	if err != nil { // it is found when it is read
-		return
-	}
-	if hours := max((to-from)/3600, 1); !cmd.Flags().Changed("seeds") {
-		o.Seeds = int(min(hours, compareSeeds))
-	} else if part := (to - from) / int64(o.Seeds); part < replay.DefaultMetrics.WindowSeconds {
-		warn := base.Warnings(cmd.ErrOrStderr())
-		warn(fmt.Sprintf("--seeds: %d parts of the recording have %s each: one hour for each allows %d", o.Seeds,
-			time.Duration(part)*time.Second, hours))
-	}
 }
 
 // validateRun returns an error for an invalid number of seeds, time or file.

@@ -97,17 +97,21 @@ type Plan struct {
 	jobs     []Job
 	backtest int  // number of jobs of the backtest
 	recorded bool // the input is a recording
+	parts    int  // of the runs over a recording
 	result   result.Result
 }
+
+// A run over a recording has the figures of at most maxParts parts of it, each at least minPartSeconds long.
+const (
+	maxParts       = 12
+	minPartSeconds = 600
+)
 
 // NewPlan validates the options, reads the source, and plans the runs.
 func NewPlan(ctx context.Context, o Options) (*Plan, error) {
 	compared, err := readProfiles(ctx, o)
 	if err != nil {
 		return nil, err
-	}
-	if o.Source.Recording != "" && o.Source.Parts == 0 {
-		o.Source.Parts = o.Seeds
 	}
 	in, err := o.Source.Input(o.Seed)
 	if err != nil {
@@ -118,7 +122,8 @@ func NewPlan(ctx context.Context, o Options) (*Plan, error) {
 		in.Assumptions = append(in.Assumptions,
 			"nodes and pods are generated for each seed; their numbers here are those of the first seed")
 	}
-	p := &Plan{columns: newColumns(compared, &o), recorded: in.Part != nil, result: result.Result{
+	parts := min(int(in.End/minPartSeconds), maxParts)
+	p := &Plan{columns: newColumns(compared, &o), recorded: in.Part != nil, parts: parts, result: result.Result{
 		APIVersion: result.APIVersion, Kind: result.Kind, Command: o.Command,
 		Source: sourceOf(&in), Assumed: in.Assumptions,
 		Settings: result.Settings{
@@ -239,7 +244,7 @@ func (p *Plan) addBacktest(o Options) {
 		},
 		Profile: p.columns[0].profile, Seed: o.Seed, Metrics: o.Metrics, Saturation: o.Saturation,
 	})
-	if !o.Source.Reschedule && o.Source.Parts < 2 && p.columns[0].autoscaler == nil {
+	if !o.Source.Reschedule && p.columns[0].autoscaler == nil {
 		jobs = jobs[:1]
 	}
 	p.jobs, p.backtest = append(p.jobs, jobs...), len(jobs)
@@ -392,6 +397,9 @@ func (p *Plan) addJobs(o *Options) {
 			j := Job{
 				Source: o.Source, Profile: c.profile, Autoscaler: c.autoscaler, Metrics: o.Metrics, Saturation: o.Saturation,
 				Seed: seed, Record: seed == o.Seed,
+			}
+			if p.recorded {
+				j.Parts = p.parts
 			}
 			j.Source.Requests = c.requests
 			p.jobs = append(p.jobs, j)

@@ -37,7 +37,7 @@ func (s Source) Input(seed uint64) (in recording.Input, err error) {
 		return in, err
 	}
 	if s.Generate == "" {
-		in, err = s.Source.Input(seed)
+		in, err = s.Source.Input()
 	} else {
 		in, err = s.generated(seed)
 	}

@@ -136,7 +136,7 @@ func (s *search) policy(rate string) *v1alpha1.ResourceSlack {
 func (s *search) minimum(r *rule) (slackChoice, error) {
 	source := s.Source
 	source.Recording, source.Requests = s.fitted, r.table
-	in, err := source.Input(1)
+	in, err := source.Input()
 	if err != nil {
 		return slackChoice{}, err
 	}

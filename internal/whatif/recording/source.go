@@ -25,9 +25,6 @@ type Source struct {
 	// Recording is a file written by plimsoll record or plimsoll snapshot with, after commas, from=DURATION and to=DURATION since its
 	// start.
 	Recording string `json:"recording,omitempty"`
-	// Parts divides a recording into as many consecutive parts of equal length: the input of a seed is the part with the
-	// number of the seed, modulo Parts. The recording is not divided if it is less than 2.
-	Parts int `json:"parts,omitempty"`
 	// Measured places the pods of a recording as they were recorded, without the scheduler.
 	Measured bool `json:"measured,omitempty"`
 	// Reschedule makes all pods of manifests and recordings arrive again, also if they
@@ -51,8 +48,8 @@ func (s Source) arrival(number int) int64 { return int64(number / max(s.Pack, 1)
 func (s Source) rate() string { return fmt.Sprintf("%d per second", max(s.Pack, 1)) }
 
 // Input reads the input. Pods whose usage is not known have none. Errors name the flag or the file, and the line.
-func (s Source) Input(seed uint64) (Input, error) {
-	in, err := s.input(seed)
+func (s Source) Input() (Input, error) {
+	in, err := s.input()
 	if err == nil && s.Strict {
 		err = manifest.RefuseWarnings(in.Warnings)
 	}
@@ -101,9 +98,9 @@ func (in *Input) noteMissingUsage() {
 }
 
 // input reads the input.
-func (s Source) input(seed uint64) (in Input, err error) {
+func (s Source) input() (in Input, err error) {
 	if s.Recording != "" {
-		return s.inputOfRecording(seed)
+		return s.inputOfRecording()
 	}
 	objects, err := manifest.Read(s.Files, bytes.NewReader(s.Stdin))
 	if err != nil {
@@ -114,8 +111,8 @@ func (s Source) input(seed uint64) (in Input, err error) {
 	return in, nil
 }
 
-// inputOfRecording returns the nodes and pods of a snapshot, or of the part of a recording of a seed.
-func (s Source) inputOfRecording(seed uint64) (in Input, err error) {
+// inputOfRecording returns the nodes and pods of a snapshot or of a recording.
+func (s Source) inputOfRecording() (in Input, err error) {
 	read, err := openFlag(s.Recording)
 	if err != nil {
 		return in, err
@@ -127,19 +124,18 @@ func (s Source) inputOfRecording(seed uint64) (in Input, err error) {
 		}
 		in = s.FromManifests(objects)
 		if in.Name = fmt.Sprintf("snapshot: %s, of %s", read.file, read.About.From.Format(time.RFC3339)); read.Usage != nil {
-			in.setUsage(read.Usage)
+			usage, estimated := demandAt(objects, read.Usage)
+			in.setUsage(usage)
+			estimated.assume(&in, 0)
 		}
 		return in, nil
 	}
-	parts := max(int64(s.Parts), 1)
-	part, err := read.part(parts, int64(seed%uint64(parts)))
+	part, err := read.part()
 	if err != nil {
 		return in, err
 	}
 	in = part.Input(s)
 	in.Name = "recording: " + s.Recording
-	in.assumeIf(parts > 1, "the recording is divided into %d parts of %s, one for each seed; numbers here are those of the first seed",
-		parts, time.Duration(part.seconds)*time.Second)
 	return in, nil
 }
 
@@ -166,7 +162,7 @@ func OpenAt(text string, at time.Time) (Instant, error) {
 		}
 		return Instant{objects, read.Load, read.Usage, read.measuredUntil()}, err
 	}
-	part, err := read.part(1, 0)
+	part, err := read.part()
 	if err != nil {
 		return Instant{}, err
 	}
@@ -202,7 +198,7 @@ func OpenSpan(text string) (read *Recording, from, to int64, err error) {
 	if err != nil {
 		return nil, 0, 0, err
 	}
-	part, err := opened.part(1, 0)
+	part, err := opened.part()
 	if err != nil {
 		return nil, 0, 0, err
 	}
@@ -247,22 +243,9 @@ func openFlag(text string) (s spanOfFile, err error) {
 	return s, err
 }
 
-// minPart is the shortest part of a recording in seconds.
-const minPart = 60
-
-// part divides the span into a number of parts of equal length, and returns the part with a number.
-func (s *spanOfFile) part(parts, number int64) (*Part, error) {
-	from, to := s.from, s.to
-	if parts > 1 {
-		seconds := (to - from) / parts / minPart * minPart
-		if seconds == 0 {
-			return nil, fmt.Errorf("--seeds: invalid value %d: must be at most %d, as each seed has a part of at least 1m of the recording",
-				parts, (to-from)/minPart)
-		}
-		from += number * seconds
-		to = from + seconds
-	}
-	part, err := s.Part(from, to)
+// part returns the span.
+func (s *spanOfFile) part() (*Part, error) {
+	part, err := s.Part(s.from, s.to)
 	if err != nil {
 		return nil, fmt.Errorf("--recording: %s: %w", s.file, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
 // addPlacement adds the first node that the scheduler selected for a pod, and the recorded node of the pod. Nodes of one kind are
@@ -71,7 +72,7 @@ func (r *run) deletePending(number int32) {
 		return
 	}
 	r.queue.pending = slices.Delete(r.queue.pending, i, i+1)
-	r.totals.AddUnschedulable(state.pendingSeconds + r.now - state.pendingSince)
+	r.count(p.Arrival, func(t *result.Totals) { t.AddUnschedulable(state.pendingSeconds + r.now - state.pendingSince) })
 	// The reason is kept for later pods of the same shape.
 	r.reasons[r.queue.reasons[number]]++
 	state.scheduled = false // The pod may have been evicted.

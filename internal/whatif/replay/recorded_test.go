@@ -104,6 +104,34 @@ func TestRecording(t *testing.T) {
 	}
 }
 
+// TestParts divides the ten minutes of TestRecording: of the measured overload at 120, 180, 240 and 300 s, three minutes are in the first five,
+// in which all pods are created. Of the time of old and job on nodes, 600 and 240 s, the scheduler placed the 240 s of job, which it starts
+// at 60 s and evicts at 300 s.
+func TestParts(t *testing.T) {
+	nodes := []recording.Node{recordedNode("a", -1, never), recordedNode("b", -1, 300)}
+	pods := []recording.Pod{
+		recordedPod("old", "3", -100, -90, never, "a", 2, 2, 2, 2, 2, 2, 2, 2, 2, 2),
+		recordedPod("large", "5", 0, never, 120, ""),
+		recordedPod("job", "2", 60, 90, 330, "a", 3, 3, 3, 3),
+		recordedPod("stuck", "5", 240, never, never, ""),
+	}
+	o := options(t, "default", "constant:mean=1", 1)
+	o.Parts = 2
+	measured := outcomeOf(t, inputOf(t, recording.Source{Measured: true}, nodes, pods), o)
+	for i, want := range []result.Outcome{{OverloadMinutes: 3, Unschedulable: 2}, {OverloadMinutes: 1}} {
+		if got := measured.Parts[i]; got.OverloadMinutes != want.OverloadMinutes || got.Unschedulable != want.Unschedulable {
+			t.Errorf("part %d: %+v", i, got.Outcome)
+		}
+	}
+	if got := measured.Parts[0].PendingSeconds; got != measured.PendingSeconds {
+		t.Errorf("pending times %+v, want %+v", got, measured.PendingSeconds)
+	}
+	simulated := outcomeOf(t, inputOf(t, recording.Source{}, nodes, pods), o)
+	if got, want := simulated.Recorded.PlacedShare, 240.0/840; measured.Recorded.PlacedShare != 0 || got != want {
+		t.Errorf("shares %v and %v, want 0 and %v", measured.Recorded.PlacedShare, got, want)
+	}
+}
+
 // TestRecordedNodes has a node that appears at 120 s. A DaemonSet pod runs on it from 120 s on, regardless of the
 // scheduler. A pod that was created at 0 s, and ran on a from 450 s on, fits on it at 120 s already. The node is removed at
 // 480 s, and the pod is scheduled again at once on a, which is free since 450 s.

@@ -45,9 +45,11 @@ type run struct {
 	monitoring  *monitoring
 	hasLoad     bool // the scheduler has received a reading, or reads none
 
-	evaluator  result.Evaluator
-	demand     []result.Demand // buffer of step
-	totals     result.Totals
+	evaluator result.Evaluator
+	demand    []result.Demand // buffer of step
+	// totals are those of the run, followed by those of its parts. scaled has what the autoscaler did until the end of each part.
+	totals     []result.Totals
+	scaled     []*result.Scaling
 	unmeasured int // pods scheduled by a profile that reads load, before the first reading
 	// reasons counts the pods that were deleted while they were pending, by reason.
 	reasons    map[string]int
@@ -103,7 +105,10 @@ func newPod(p *recording.InputPod) pod {
 func Run(ctx context.Context, in recording.Input, options Options) (result.Run, error) {
 	r := &run{
 		input: in, horizon: in.End, options: options, stop: ctx.Err, nodeNumbers: map[string]int32{}, queue: newQueue(),
-		reasons: map[string]int{}, monitoring: newMonitoring(options.Metrics), totals: result.Totals{Saturation: options.Saturation},
+		reasons: map[string]int{}, monitoring: newMonitoring(options.Metrics),
+	}
+	for range 1 + options.Parts {
+		r.totals = append(r.totals, result.Totals{Saturation: options.Saturation})
 	}
 	r.input.Pods = slices.Clone(in.Pods) // evictions change pods
 	// An interrupted scheduling cycle considers fewer nodes: cycles are not canceled.
@@ -296,7 +301,7 @@ func (r *run) step() {
 		}
 		effect, granted, victims := r.evaluator.Step(n.allocatable, r.demand)
 		if r.now >= r.options.Settle {
-			r.totals.AddStep(i, n.allocatable, len(n.pods), Step, effect)
+			r.count(r.now, func(t *result.Totals) { t.AddStep(i, n.allocatable, len(n.pods), Step, effect) })
 			r.timeSeries.addNode(n.allocatable, len(n.pods), effect)
 			r.overloaded.Add(n.name, Step, effect, r.demand, granted, victims, func(pod int) resources.Workload {
 				return resources.WorkloadOf(r.input.Pods[n.pods[pod]].Object)
@@ -310,7 +315,10 @@ func (r *run) step() {
 		}
 	}
 	if r.now >= r.options.Settle {
-		r.totals.EndStep(Step)
+		r.count(r.now, func(t *result.Totals) { t.EndStep(Step) })
+		if r.autoscaler != nil && r.partOf(r.now+Step) > len(r.scaled) {
+			r.scaled = append(r.scaled, r.autoscaler.Result(r.startOf(len(r.scaled)), r.now+Step))
+		}
 	}
 	if r.now >= 0 {
 		if r.autoscaler != nil {
@@ -363,7 +371,8 @@ func (r *run) nodeRisks() []float64 {
 func (r *run) result(interrupted bool) result.Run {
 	for _, number := range r.queue.pending {
 		p := &r.pods[number]
-		r.totals.AddUnschedulable(p.pendingSeconds + max(r.now-p.pendingSince, 0))
+		waited := p.pendingSeconds + max(r.now-p.pendingSince, 0)
+		r.count(r.input.Pods[number].Arrival, func(t *result.Totals) { t.AddUnschedulable(waited) })
 		reason := r.queue.reasons[number]
 		if r.autoscaler != nil {
 			reason += r.autoscaler.PendingReason(number)
@@ -376,12 +385,12 @@ func (r *run) result(interrupted bool) result.Run {
 		if p := &r.pods[i]; p.scheduled {
 			scheduled++
 			if r.input.Pods[i].Arrival >= r.options.Settle {
-				r.totals.AddScheduled(p.pendingSeconds)
+				r.count(r.input.Pods[i].Arrival, func(t *result.Totals) { t.AddScheduled(p.pendingSeconds) })
 			}
 		}
 	}
 	run := result.Run{
-		Outcome: r.totals.Result(), Scheduled: scheduled, Unmeasured: r.unmeasured, NotArrived: len(r.arrivals),
+		Outcome: r.totals[0].Result(), Scheduled: scheduled, Unmeasured: r.unmeasured, NotArrived: len(r.arrivals),
 		Reasons: r.reasons, Seconds: max(r.now, 0), Interrupted: interrupted,
 		Overloaded: r.overloaded.Result(), TimeSeries: r.timeSeries.result(),
 	}
@@ -389,14 +398,65 @@ func (r *run) result(interrupted bool) result.Run {
 		run.Scaling = r.autoscaler.Result(r.options.Settle, r.now)
 	}
 	if r.input.Part != nil {
-		run.Recorded = &result.Recorded{CPULoad: run.CPULoad, MemoryLoad: run.MemoryLoad, Placements: r.placements}
+		run.Recorded = &result.Recorded{
+			CPULoad: run.CPULoad, MemoryLoad: run.MemoryLoad, Placements: r.placements, PlacedShare: r.placedShare(),
+		}
 		for i := range r.input.Nodes {
 			if n := &r.input.Nodes[i]; n.Appeared > 0 || n.Gone < r.input.End {
 				run.Recorded.NodesChanged++
 			}
 		}
 	}
+	for i := range r.totals[1:] {
+		part := result.Run{Outcome: r.totals[1+i].Result()}
+		if r.autoscaler != nil {
+			if len(r.scaled) == i {
+				r.scaled = append(r.scaled, r.autoscaler.Result(r.startOf(i), r.now))
+			}
+			part.Scaling = r.scaled[i].After(r.scaled[:i])
+		}
+		run.Parts = append(run.Parts, part)
+	}
 	return run
+}
+
+// partOf returns the number of the part that has a second, and startOf the first second of a part.
+func (r *run) partOf(second int64) int {
+	parts := len(r.totals) - 1
+	return int(min(max(second, 0)*int64(parts)/r.horizon, int64(parts)-1))
+}
+
+func (r *run) startOf(part int) int64 {
+	return (int64(part)*r.horizon + int64(len(r.totals)) - 2) / int64(len(r.totals)-1)
+}
+
+// count adds to the totals of the run, and to those of the part that has a second.
+func (r *run) count(second int64, add func(*result.Totals)) {
+	add(&r.totals[0])
+	if len(r.totals) > 1 {
+		add(&r.totals[1+r.partOf(second)])
+	}
+}
+
+// placedShare returns the share of the time that pods ran on nodes which the scheduler selected in the run. Pods that may run on one node
+// only, such as those of DaemonSets, are not counted.
+func (r *run) placedShare() float64 {
+	placed, all := 0.0, 0.0
+	for i := range r.pods {
+		state, p := &r.pods[i], &r.input.Pods[i]
+		if !state.hadNode || resources.IsNodeBound(p.Object) || resources.HasFixedNode(p.Object) {
+			continue
+		}
+		end := r.horizon
+		if p.Duration != recording.Never {
+			end = min(state.end, end)
+		}
+		seconds := float64(max(end-state.placed, 0))
+		if all += seconds; state.scheduled && !(p.Recorded != nil && p.Recorded.Fixed) {
+			placed += seconds
+		}
+	}
+	return result.Ratio(placed, all)
 }
 
 // Step is the interval in seconds at which usage is evaluated. The pods on a node and
@@ -414,6 +474,8 @@ type Options struct {
 	// Settle is the number of seconds at the start that no figure counts, except unschedulable pods. Pods that arrive in them, such as
 	// pods that ran before and are scheduled again, do not count as pods that wait.
 	Settle int64
+	// Parts is the number of parts of equal length whose figures the run has besides its own, 0 for none.
+	Parts int
 	// Autoscaler configures the autoscaler, nil for none.
 	Autoscaler *scaling.Config
 	// Record enables the recording of time series and node use. It does not

@@ -321,7 +321,7 @@ func TestPodUsageIsMeasured(t *testing.T) {
 		r := &run{
 			input:   o.withUsage(t, completed(cluster, generate.Limits{CPU: 2, Memory: 2}, 1)),
 			options: o.Options, stop: t.Context().Err,
-			nodeNumbers: map[string]int32{}, queue: newQueue(), monitoring: newMonitoring(o.Metrics),
+			nodeNumbers: map[string]int32{}, queue: newQueue(), monitoring: newMonitoring(o.Metrics), totals: make([]result.Totals, 1),
 		}
 		must.Succeed(t, r.prepare(t.Context()))
 		r.monitoring.readsPods = reads

@@ -6,6 +6,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
 )
 
@@ -110,7 +111,7 @@ func (r *run) removeNode(ctx context.Context, number int32) error {
 		state.pendingSince = r.now
 		r.queue.add(podNumber, "evicted from a removed node")
 		r.queue.retry = true
-		r.totals.AddEviction()
+		r.count(r.now, (*result.Totals).AddEviction)
 	}
 	n.ready = false
 	delete(r.nodeNumbers, n.name)

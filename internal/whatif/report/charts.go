@@ -171,10 +171,11 @@ func whiskerScale(differences []*result.Difference, base float64) Scale {
 // classes has the CSS classes of the answers with a style. Answers themselves are text: their words
 // could be classes of other elements.
 var classes = map[result.Answer]string{
-	result.Better:    "better",
-	result.Worse:     "worse",
-	result.Different: "differs",
-	result.Equal:     "equal",
+	result.Better:       "better",
+	result.MoreHeadroom: "better",
+	result.Worse:        "worse",
+	result.Different:    "differs",
+	result.Equal:        "equal",
 }
 
 // whisker draws a difference as a dot and its interval as a line. It is hidden from screen readers:

@@ -17,13 +17,13 @@ func settings(r *result.Result) []setting {
 	list := []setting{
 		{"Input", r.Source.Name},
 		{"Nodes, pods", format.Count(r.Source.Nodes) + ", " + format.Count(r.Source.Pods)},
-		{strings.ToUpper(r.PairNoun()[:1]) + r.PairNoun()[1:] + "s", seedText(r.Seeds)},
+		{strings.ToUpper(r.RunNoun()[:1]) + r.RunNoun()[1:] + "s", seedText(r.Seeds)},
 		{"Usage changes", "every " + format.Duration(s.StepSeconds)},
 		{"Runs continue after the last arrival for", format.Duration(s.TailSeconds)},
 		{"Load is measured", fmt.Sprintf("every %s, is available %s later, is averaged over %s",
 			format.Duration(s.Metrics.IntervalSeconds), format.Duration(s.Metrics.DelaySeconds), format.Duration(s.Metrics.WindowSeconds))},
 		{"Confidence intervals", format.Format(100*s.Level, 0) + format.ThinSpace + "%, of the mean over " +
-			r.PairNoun() + "s, by the paired t test of runs with the same " + r.PairNoun()},
+			r.PairNoun() + "s, by the paired t test of values of the same " + r.PairNoun()},
 		{"Version of the document", r.APIVersion + " " + r.Kind},
 	}
 	if s.Saturation > 0 {

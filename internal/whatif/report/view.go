@@ -101,7 +101,7 @@ func newView(document Document, d detail) view {
 			v.Title = "What-if: " + strings.Join(result.SlackNames(r), ", ") + " compared with " + r.Profiles[0]
 		}
 		v.About = fmt.Sprintf("%s. %s, %s, %ss: %s. Simulated with the code of kube-scheduler on a virtual clock.", r.Source.Name,
-			format.Things(r.Source.Nodes, "node"), format.Things(r.Source.Pods, "pod"), r.PairNoun(), seedText(r.Seeds))
+			format.Things(r.Source.Nodes, "node"), format.Things(r.Source.Pods, "pod"), r.RunNoun(), seedText(r.Seeds))
 	}
 	if len(r.Scenario.Profiles) == 0 {
 		return v

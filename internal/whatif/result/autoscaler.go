@@ -33,6 +33,18 @@ type SlackKept struct {
 	Min  float64 `json:"least"`
 }
 
+// After returns what was done after the given parts, whose passes and nodes s has, too. How much slack was kept is not known of parts.
+func (s *Scaling) After(parts []*Scaling) *Scaling {
+	out := *s
+	out.Slack = nil
+	if n := len(parts); n > 0 {
+		out.ScaleUps -= parts[n-1].ScaleUps
+		out.NodesAdded -= parts[n-1].NodesAdded
+		out.NodesRemoved -= parts[n-1].NodesRemoved
+	}
+	return &out
+}
+
 // slackKept returns the available slack, 0 without a policy.
 func (r *Run) slackKept() SlackKept {
 	if r.Scaling.Slack == nil {

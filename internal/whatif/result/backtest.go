@@ -42,6 +42,9 @@ type Recorded struct {
 	MemoryLoad Distribution `json:"memoryLoad"`
 	// Placements counts the pods that the scheduler placed.
 	Placements Placements `json:"placements"`
+	// PlacedShare is the share of the time of pods on nodes that the scheduler selected in the run, without pods that may run on one node
+	// only. The other pods ran at the start, or were placed as recorded.
+	PlacedShare float64 `json:"placedShare"`
 	// NodesChanged counts the nodes that appeared or were removed within the time.
 	NodesChanged int `json:"nodesChanged,omitempty"`
 	// Part is the part of the recording, in the run with the first seed.

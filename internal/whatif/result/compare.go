@@ -34,6 +34,7 @@ func (s *Scenario) Compare() {
 			figure := Figure{Mean: mean(valuesOf(runs, definition.Value))}
 			if i > 0 && len(before) > 0 {
 				figure.Difference = PairedDifference(valuesOf(before, definition.Value), valuesOf(after, definition.Value))
+				figure.Difference.divide(before, after, definition)
 				if s.Measured != nil && definition.Unit == nodeMinutes {
 					measured, simulated := pairs(s.Measured.Runs, before)
 					d := PairedDifference(valuesOf(measured, definition.Value), valuesOf(simulated, definition.Value))
@@ -126,13 +127,67 @@ func PairedDifference(before, after []float64) *Difference {
 	return d
 }
 
+// divide finds the interval and the counts of a difference from the parts of the runs, if they have parts: an interval whose width is that
+// of the mean of the parts or, if it is wider, of the mean of the seeds. Neighbouring parts are correlated, as pods remain on their nodes:
+// the variance of the mean is that of Newey and West (A Simple, Positive Semi-definite, Heteroskedasticity and Autocorrelation Consistent
+// Covariance Matrix, 1987), and not less than without correlation.
+func (d *Difference) divide(before, after []Run, definition Definition) {
+	n := len(before[0].Parts)
+	if n < 2 || definition.Requires == WithSlack {
+		return
+	}
+	base, changed := make([]float64, n), make([]float64, n)
+	for i := range before {
+		for part := range n {
+			base[part] += definition.Value(&before[i].Parts[part]) / float64(len(before))
+			changed[part] += definition.Value(&after[i].Parts[part]) / float64(len(before))
+		}
+	}
+	parts := PairedDifference(base, changed)
+	d.Less, d.Equal, d.More = parts.Less, parts.Equal, parts.More
+	differences := changed
+	for i := range differences {
+		differences[i] -= base[i]
+	}
+	half := quantile95(n) * math.Sqrt(max(longRunVariance(differences), stat.Variance(differences, nil))/float64(n))
+	if definition.isSum() {
+		half *= float64(n)
+	}
+	if d.Interval != nil {
+		half = max(half, d.Interval.High-d.Mean)
+	}
+	d.Interval = &Interval{Low: d.Mean - half, High: d.Mean + half, ExcludesZero: math.Abs(d.Mean) > half}
+}
+
+// longRunVariance returns n times the variance of the mean of n values in the order of their time, with Bartlett's weights for as many
+// neighbours as Newey and West (Automatic Lag Selection in Covariance Matrix Estimation, 1994) start with.
+func longRunVariance(values []float64) float64 {
+	n := float64(len(values))
+	mean, neighbours := mean(values), int(4*math.Pow(n/100, 2.0/9))
+	sum := stat.Variance(values, nil)
+	for lag := 1; lag <= neighbours && lag < len(values); lag++ {
+		covariance := 0.0
+		for i := range values[lag:] {
+			covariance += (values[i] - mean) * (values[i+lag] - mean) / (n - 1)
+		}
+		sum += 2 * (1 - float64(lag)/float64(neighbours+1)) * covariance
+	}
+	return sum
+}
+
+// quantile95 returns the quantile of Student's distribution by which the interval at Level of the mean of n values is wider than the
+// deviation of the mean.
+func quantile95(n int) float64 {
+	return distuv.StudentsT{Sigma: 1, Nu: float64(n - 1)}.Quantile((1 + Level) / 2)
+}
+
 // meanInterval returns the mean of values and its confidence interval at Level, nil with fewer than two values.
 func meanInterval(values []float64) (float64, *Interval) {
 	mean, n := mean(values), float64(len(values))
 	if n < 2 {
 		return mean, nil
 	}
-	half := distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile((1+Level)/2) * stat.StdDev(values, nil) / math.Sqrt(n)
+	half := quantile95(len(values)) * stat.StdDev(values, nil) / math.Sqrt(n)
 	return mean, &Interval{Low: mean - half, High: mean + half, ExcludesZero: math.Abs(mean) > half}
 }
 

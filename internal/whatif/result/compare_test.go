@@ -1,6 +1,7 @@
 package result
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -34,6 +35,36 @@ func TestCompare(t *testing.T) {
 	}
 	if got := s.Profiles[1].Figures["churn"].Difference; got.Interval.ExcludesZero || got.Equal != 3 {
 		t.Errorf("difference of equal values: %+v", got)
+	}
+}
+
+// TestParts has one run of four parts. The mean of the differences of parts, -2, is a quarter of the difference of the runs, -8, and the
+// interval is four times that of the mean, with the quantile 3.182 of three degrees of freedom:
+//
+//	-1 -2 -3 -2: variance 2/3, covariance of neighbours 0, half of the width 4 x 3.182 sqrt(2/3 / 4) = 5.197
+//	-3 -3 -1 -1: variance 4/3, covariance (1 - 1 + 1)/3 with the weight 1/2, half of the width 4 x 3.182 sqrt((4/3 + 1/3) / 4) = 8.217
+//	-1 -3 -1 -3: variance 4/3, covariance negative: it is not counted, half of the width 4 x 3.182 sqrt(4/3 / 4) = 7.349
+//
+// The load of the fullest node is no sum: -0.1 in each part, and in the whole.
+func TestParts(t *testing.T) {
+	for _, test := range []struct {
+		victims [4]int
+		half    float64
+	}{{[4]int{9, 8, 7, 8}, 5.197}, {[4]int{7, 7, 9, 9}, 8.217}, {[4]int{9, 7, 9, 7}, 7.349}} {
+		base, other := run(1, 40, false), run(1, 32, false)
+		base.CPULoad.Max, other.CPULoad.Max = 0.9, 0.8
+		for _, victims := range test.victims {
+			base.Parts, other.Parts = append(base.Parts, run(0, 10, false)), append(other.Parts, run(0, victims, false))
+			base.Parts[len(base.Parts)-1].CPULoad.Max, other.Parts[len(base.Parts)-1].CPULoad.Max = 0.9, 0.8
+		}
+		figures := scenario(t, []Run{base}, []Run{other}).Profiles[1].Figures
+		want := &Difference{Mean: -8, Less: 4, Interval: &Interval{Low: -8 - test.half, High: -8 + test.half, ExcludesZero: test.half < 8}}
+		if got := figures["victims"].Difference; !cmp.Equal(got, want, cmpopts.EquateApprox(0, 0.001)) {
+			t.Errorf("%v: %s", test.victims, cmp.Diff(want, got))
+		}
+		if got := figures["cpuLoadMax"].Difference; math.Abs(got.Mean+0.1) > 1e-9 || math.Abs(got.Interval.High+0.1) > 1e-9 {
+			t.Errorf("load %+v, %+v", got, got.Interval)
+		}
 	}
 }
 

@@ -64,6 +64,11 @@ func title(label, unit string) string {
 	return label + ", " + unit
 }
 
+// isSum reports whether the value of a run is the sum of the values of its parts.
+func (d *Definition) isSum() bool {
+	return d.Unit == nodeMinutes || d.Unit == "core seconds" || d.Unit == ""
+}
+
 // IsPart reports whether the figure is a part of the overload, which precedes it in display order.
 func (d *Definition) IsPart() bool { return strings.HasSuffix(d.Name, "OverloadMinutes") }
 

@@ -23,6 +23,10 @@ func (r *Result) notes() []string {
 		return append(notes, fmt.Sprintf("Nothing was scheduled: %s %s a node, so that profiles cannot differ. Add --reschedule.",
 			format.Part(r.Source.Pods, r.Source.Pods, "pod"), format.Form(r.Source.Pods, "has", "have")))
 	}
+	if least := r.leastPlaced(); least < fewPlacedShare && !r.Interrupted {
+		notes = append(notes, fmt.Sprintf("The profiles placed %s of the pod hours, so that this is about new pods only: others ran at the start. "+
+			"--reschedule shows what placing all pods again would change.", share(least)))
+	}
 	if profiles, pods, of := r.unmeasured(); len(profiles) > 0 {
 		note := fmt.Sprintf("%s were placed before the first measurement of load, which %s %s.", format.Part(pods, of, "pod"),
 			strings.Join(profiles, " and "), format.Form(len(profiles), "reads", "read"))
@@ -53,14 +57,29 @@ func (r *Result) allRuns(condition func(*Run) bool) bool {
 	return found
 }
 
+// fewPlacedShare is the share of pod hours placed by the profiles below which a comparison over a recording is about new pods only.
+const fewPlacedShare = 1.0 / 3
+
+// leastPlaced returns the least share of pod hours that a run over a recording placed, 1 if there is none.
+func (r *Result) leastPlaced() float64 {
+	least := 1.0
+	r.allRuns(func(run *Run) bool {
+		if run.Recorded != nil {
+			least = min(least, run.Recorded.PlacedShare)
+		}
+		return true
+	})
+	return least
+}
+
 // nothingScheduled reports whether the scheduler had no pod to place in any run.
 func (r *Result) nothingScheduled() bool {
 	return r.allRuns(func(run *Run) bool { return !run.Interrupted && run.Scheduled+run.Unschedulable+run.Churn == 0 })
 }
 
-// neverOverloaded reports whether all runs are complete, and no node was overloaded in any of them.
+// neverOverloaded reports whether all runs are complete, and no node was overloaded or saturated in any of them.
 func (r *Result) neverOverloaded() bool {
-	return !r.Interrupted && r.allRuns(func(run *Run) bool { return run.OverloadMinutes == 0 })
+	return !r.Interrupted && r.allRuns(func(run *Run) bool { return run.OverloadMinutes == 0 && run.CPUSaturationMinutes == 0 })
 }
 
 // unmeasured returns the profiles that placed many pods before the first reading of load, and the largest number of such pods in a run, of

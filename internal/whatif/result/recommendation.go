@@ -41,8 +41,11 @@ func (r *Result) Conclude() {
 	s := &Recommendation{Profile: r.Profiles[0], Effect: []string{}, Price: []string{}, Evidence: evidence(r)}
 	r.Recommendation = s
 	topic, keep := r.topics()[0], "overloads nodes for clearly less time without"
-	if topic == &cost {
+	switch topic {
+	case &cost:
 		keep = "costs clearly less or overloads nodes for clearly less time, without"
+	case &saturation:
+		keep = "saturates nodes for clearly less time without"
 	}
 	best := least(improving(r), func(profile int) float64 { return r.mean(profile, topic.figure.Name) })
 	switch {
@@ -52,7 +55,7 @@ func (r *Result) Conclude() {
 	case topic == &overload && r.neverOverloaded():
 		s.describeIdle(r)
 		return
-	case len(r.Seeds) < 2 && !r.Source.Exact:
+	case r.Pairs() < 2 && !r.Source.Exact:
 		s.Headline = "Cannot tell: one pair of runs may differ by chance. " + r.moreRuns() + "."
 	case topic == &pending:
 		s.recommendSlack(r)
@@ -69,7 +72,7 @@ func (r *Result) Conclude() {
 	s.describeOther(r, topic.figure.Name)
 }
 
-// setModelErrors sets the error of the model, which a backtest has over all parts of its recording, in differences of the same figures.
+// setModelErrors sets the error of the model, which a backtest has, in differences of the same figures.
 func (r *Result) setModelErrors() {
 	if r.Backtest == nil || r.Shard != nil {
 		return
@@ -77,7 +80,7 @@ func (r *Result) setModelErrors() {
 	for _, b := range r.Backtest.Figures {
 		for _, p := range r.Scenario.Profiles {
 			if d := p.Figures[b.Name].Difference; d != nil && b.Unit == nodeMinutes {
-				d.ModelError = math.Abs(b.Simulated-b.Measured) / float64(len(r.Seeds))
+				d.ModelError = math.Abs(b.Simulated - b.Measured)
 			}
 		}
 	}
@@ -189,14 +192,16 @@ func nodes(base, other *Profile) string {
 
 // evidence returns the evidence of a result: its runs, input, backtest and assumptions.
 func evidence(r *Result) []string {
-	out := []string{
-		fmt.Sprintf("%d pairs of simulated runs, %s, %s. Intervals are for %s of the mean over %ss.", len(r.Seeds),
-			format.Things(r.Source.Nodes, "node"), format.Things(r.Source.Pods, "pod"),
-			format.Format(100*r.Settings.Level, 0)+format.ThinSpace+"%", r.PairNoun()),
-	}
+	runs := format.Of(len(r.Seeds), "pair")
 	if len(r.Seeds) == 1 {
-		out[0] = fmt.Sprintf("One pair of simulated runs, %s, %s.",
-			format.Things(r.Source.Nodes, "node"), format.Things(r.Source.Pods, "pod"))
+		runs = "One pair"
+	}
+	out := []string{
+		fmt.Sprintf("%s of simulated runs, %s, %s.", runs, format.Things(r.Source.Nodes, "node"), format.Things(r.Source.Pods, "pod")),
+	}
+	if r.Pairs() > 1 {
+		out[0] += fmt.Sprintf(" Intervals are for %s of the mean over %s.",
+			format.Format(100*r.Settings.Level, 0)+format.ThinSpace+"%", format.Of(r.Pairs(), r.PairNoun()))
 	}
 	if r.Source.Exact {
 		out[0] += " Nothing is sampled: another run would be the same."

@@ -79,18 +79,50 @@ type Result struct {
 	Interrupted bool `json:"interrupted"`
 }
 
-// PairNoun returns what pairs of runs have in common.
-func (r *Result) PairNoun() string {
+// RunNoun returns what pairs of runs have in common.
+func (r *Result) RunNoun() string {
 	if r.Windows > 0 {
 		return "window"
 	}
 	return "seed"
 }
 
+// PairNoun returns what the pairs of values of which intervals are found have in common.
+func (r *Result) PairNoun() string {
+	if r.parts() > 0 {
+		return "part"
+	}
+	return r.RunNoun()
+}
+
+// Pairs returns the number of pairs of values of which intervals are found.
+func (r *Result) Pairs() int { return max(r.parts(), len(r.Seeds)) }
+
+// parts returns the number of parts of a run, 0 if runs are not divided.
+func (r *Result) parts() int {
+	for i := range r.Scenario.Profiles {
+		for j := range r.Scenario.Profiles[i].Runs {
+			return len(r.Scenario.Profiles[i].Runs[j].Parts)
+		}
+	}
+	return 0
+}
+
+// Over states over what figures are means.
+func (r *Result) Over() string {
+	if r.parts() > 0 && len(r.Seeds) == 1 {
+		return "whole recording"
+	}
+	return "mean over " + r.RunNoun() + "s"
+}
+
 // moreRuns states how to get more pairs of runs.
 func (r *Result) moreRuns() string {
-	if r.Windows > 0 {
+	switch {
+	case r.Windows > 0:
 		return "Wait for more windows"
+	case strings.HasPrefix(r.Source.Name, "recording: "):
+		return "Record at least 20 minutes, or run with more seeds"
 	}
 	return "Run with more seeds"
 }
@@ -250,6 +282,8 @@ type Run struct {
 
 	// Scaling is nil without an autoscaler.
 	Scaling *Scaling `json:"scaling,omitempty"`
+	// Parts has the figures of parts of equal length, from which the intervals of differences are found if the input is a recording.
+	Parts []Run `json:"parts,omitempty"`
 	// Recorded compares the run with its recording, nil for other inputs.
 	Recorded *Recorded `json:"recorded,omitempty"`
 	// Overloaded and TimeSeries are recorded in the run with the first seed.

@@ -16,11 +16,13 @@ type Answer string
 // The answers. A difference is clear if 0 is not in its interval. Only clear differences of figures
 // that have a better direction are better or worse.
 const (
-	Better     Answer = "better"
-	Worse      Answer = "worse"
-	Different  Answer = "differs"
-	Equal      Answer = "equal"
-	CannotTell Answer = "cannot tell"
+	Better Answer = "better"
+	// MoreHeadroom: no node is overloaded or saturated, and the load of the fullest node is clearly lower.
+	MoreHeadroom Answer = "more headroom"
+	Worse        Answer = "worse"
+	Different    Answer = "differs"
+	Equal        Answer = "equal"
+	CannotTell   Answer = "cannot tell"
 )
 
 // Verdict is the answer on a candidate in words: on a profile, on the winner of a search, or on a candidate of a shadow.
@@ -54,11 +56,11 @@ func AnswerOf(figure Definition, d *Difference, base float64) Answer {
 // errs reports whether the error of the model is larger than the difference.
 func (d *Difference) errs() bool { return d.ModelError > math.Abs(d.Mean) }
 
-// errorText states that the error of the model is larger than the difference, both as sums over all pairs of runs.
-func (d *Difference) errorText(unit string) string {
-	pairs := float64(d.Less + d.Equal + d.More)
-	return fmt.Sprintf("The error of the model, %s %s, is larger than the difference, %s.", format.Auto(pairs*d.ModelError), unit,
-		format.Auto(pairs*math.Abs(d.Mean)))
+// errorText states that the error of the model is larger than the difference, both as sums over the windows of a shadow.
+func (r *Result) errorText(d *Difference, unit string) string {
+	windows := float64(max(r.Windows, 1))
+	return fmt.Sprintf("The error of the model, %s %s, is larger than the difference, %s.", format.Auto(windows*d.ModelError), unit,
+		format.Auto(windows*math.Abs(d.Mean)))
 }
 
 // Negligible reports whether a difference is at most a rounding error.
@@ -136,31 +138,35 @@ func NewComparison(r *Result, base, other *Profile) Comparison {
 // clearly worse. If one topic is clearly better and another worse, such as cost and overload, the profiles differ.
 func verdictOn(r *Result, base, other *Profile) Verdict {
 	v := Verdict{Candidate: other.Name}
-	answers := map[Answer]bool{}
+	answers, room := map[Answer]bool{}, ""
 	for i, topic := range r.topics() {
 		d, mean := other.Figures[topic.figure.Name].Difference, base.Figures[topic.figure.Name].Mean
 		answers[AnswerOf(topic.figure, d, mean)] = true
 		v.Sentence = strings.TrimSpace(v.Sentence + " " + topic.headline(base.Figures, other.Figures))
-		if topic == &overload && strings.HasSuffix(v.Sentence, overload.never) {
-			v.Sentence += headroom(base, other)
+		if topic == &saturation || topic == &overload && strings.HasSuffix(v.Sentence, overload.never) {
+			room = headroom(base, other)
+			v.Sentence += room
 		}
 		switch {
 		case i > 0:
 		case d == nil:
 			v.Answer = CannotTell
-			v.Reason = "No pair of runs with the same " + r.PairNoun() + " completed: there is nothing to compare."
+			v.Reason = "No pair of runs with the same " + r.RunNoun() + " completed: there is nothing to compare."
 			return v
 		case d.Interval == nil && answers[CannotTell]:
 			v.Reason = "There is only one pair of runs: a difference may be chance. " + r.moreRuns() + " for confidence intervals."
 		}
 	}
-	v.Answer = answerOfAll(answers)
+	if v.Answer = answerOfAll(answers); v.Answer == Equal && strings.Contains(room, moreHeadroom) && !strings.Contains(room, lessHeadroom) {
+		v.Answer = MoreHeadroom
+	}
 	v.Sentence = cmp.Or(other.Effect, v.Sentence)
 	v.addHarm(r, base, other)
-	d := other.Figures[overload.figure.Name].Difference
+	load := r.topics()[len(r.topics())-1].figure
+	d := other.Figures[load.Name].Difference
 	if errs := v.Reason == "" && d != nil && d.errs(); v.Answer == CannotTell && (errs || other.Effect != "") {
 		if errs {
-			v.Reason = d.errorText(overload.figure.Unit)
+			v.Reason = r.errorText(d, load.Unit)
 		}
 		v.Reason = cmp.Or(v.Reason, "The difference can be chance.")
 		v.Sentence = "Cannot tell. " + v.Reason + " " + v.Sentence
@@ -203,8 +209,11 @@ func (v *Verdict) addHarm(r *Result, base, other *Profile) {
 // fullest are the figures of the fullest node; lower is better if no node is overloaded.
 var fullest = []string{"cpuLoadMax", "cpuLoadP95", "memoryLoadMax", "memoryLoadP95"}
 
-// moreHeadroom ends the sentence about a figure of the fullest node that is clearly lower.
-const moreHeadroom = " points more headroom"
+// moreHeadroom and lessHeadroom end the sentence about a figure of the fullest node that is clearly lower or higher.
+const (
+	moreHeadroom = " points more headroom"
+	lessHeadroom = " points less headroom"
+)
 
 // headroom returns a sentence for each figure of the fullest node that clearly differs by a percentage point or more.
 func headroom(base, other *Profile) (text string) {
@@ -215,14 +224,24 @@ func headroom(base, other *Profile) (text string) {
 		if d == nil || AnswerOf(definition, d, before) != Different || math.Abs(d.Mean) < 0.01 {
 			continue
 		}
-		effect := moreHeadroom
+		effect, points := moreHeadroom, d.times(-100)
 		if d.Mean > 0 {
-			effect = " points less headroom"
+			effect, points = lessHeadroom, d.times(100)
 		}
-		text += fmt.Sprintf(" %s: %s instead of %s, %.0f%s.",
-			sentence(definition.Title()), share(after.Mean), share(before), 100*math.Abs(d.Mean), effect)
+		text += fmt.Sprintf(" %s: %s instead of %s, %.0f%s, %s.",
+			sentence(definition.Title()), share(after.Mean), share(before), points.Mean, effect, intervalText(points, 0))
 	}
 	return text
+}
+
+// times returns a difference in another unit.
+func (d *Difference) times(factor float64) *Difference {
+	out := *d
+	if out.Mean *= factor; d.Interval != nil {
+		low, high := factor*d.Interval.Low, factor*d.Interval.High
+		out.Interval = &Interval{Low: min(low, high), High: max(low, high), ExcludesZero: d.Interval.ExcludesZero}
+	}
+	return &out
 }
 
 // differenceText formats a difference with its percentage and its interval.
@@ -291,6 +310,8 @@ var (
 	// overload is the topic of comparisons of profiles.
 	overload = newTopic("overloadMinutes", "nodes are overloaded for", timeWords, " node minutes", "",
 		"No node is overloaded with either profile.")
+	// saturation is the topic of comparisons of profiles if no node is overloaded, and nodes are saturated.
+	saturation = newTopic("cpuSaturationMinutes", "nodes are saturated for", timeWords, " node minutes", "", "")
 	// cost is the first topic of comparisons of profiles with an autoscaler.
 	cost = newTopic("cost", "the cost is", [4]string{"lower", "higher", "the same"}, "", "", "")
 	// pending is the topic of comparisons of slack, which reduces it.
@@ -314,6 +335,9 @@ func (r *Result) topics() []*topic {
 		return []*topic{&pending}
 	case isScaled:
 		return []*topic{&cost, &overload}
+	case r.allRuns(func(run *Run) bool { return run.OverloadMinutes == 0 }) &&
+		!r.allRuns(func(run *Run) bool { return run.CPUSaturationMinutes == 0 }):
+		return []*topic{&saturation}
 	}
 	return []*topic{&overload}
 }

@@ -188,6 +188,7 @@ func (r *Report) judge(compared []*Window, why string) {
 		p := result.Profile{Name: name, Runs: []result.Run{}}
 		v := Verdict{}
 		var avoided, caused, difference []float64
+		overloaded := 0.0
 		for j, w := range compared {
 			seed, with := uint64(j+1), &w.Current
 			if i == 0 {
@@ -200,11 +201,14 @@ func (r *Report) judge(compared []*Window, why string) {
 			less, more := byMinute(&w.Current.Run, &with.Run)
 			avoided, caused = append(avoided, less), append(caused, more)
 			difference = append(difference, with.Run.OverloadMinutes-w.Current.Run.OverloadMinutes)
+			overloaded += with.Run.OverloadMinutes + w.Current.Run.OverloadMinutes
 			v.Placed, v.Elsewhere = v.Placed+with.Placed, v.Elsewhere+with.Elsewhere
 		}
 		p.Overloaded = result.SumOverloaded(p.Runs)
 		if v.Avoided, v.Caused, v.Difference = estimate(avoided), estimate(caused), estimate(difference); i > 0 {
-			p.Effect = r.effect(name, &v)
+			if overloaded > 0 {
+				p.Effect = r.effect(name, &v)
+			}
 			r.Verdicts = append(r.Verdicts, v)
 		}
 		s.Profiles = append(s.Profiles, p)

@@ -90,7 +90,22 @@ func TestVerdicts(t *testing.T) {
 			many(2, func(i int) *Window { return window(i, run(2), run(2), run(2)) }), result.Equal,
 			"would have avoided 0 node minutes of overload, and caused 0. It would have placed 8 of 20 pods on another kind of node.",
 		},
-		"calm":          {many(4, func(i int) *Window { return window(i, run(), run(), run()) }), result.Equal, "In the last 7 days predicted would have avoided 0"},
+		"calm": {many(4, func(i int) *Window { return window(i, run(), run(), run()) }), result.Equal, "No node is overloaded with either profile."},
+		"headroom": {
+			many(4, func(i int) *Window {
+				w := window(i, run(), run(), run())
+				w.Current.Run.CPULoad.Max, w.Candidates[0].Run.CPULoad.Max = 0.83, 0.71
+				return w
+			}), result.MoreHeadroom, "CPU load of nodes, max: 71 % instead of 83 %, 12 points more headroom",
+		},
+		"saturated": {
+			many(4, func(i int) *Window {
+				w := window(i, run(), run(), run())
+				w.Measured.CPUSaturationMinutes, w.Current.Run.CPUSaturationMinutes = 20, 20
+				w.Current.Run.CPULoad.Max, w.Candidates[0].Run.CPULoad.Max = 0.97, 0.85
+				return w
+			}), result.Better, "Nodes are saturated for less time: 0 node minutes instead of 20",
+		},
 		"one":           {many(1, func(i int) *Window { return window(i, run(2), run(2), run()) }), result.CannotTell, "Cannot tell. There is only one pair of runs: a difference may be chance. Wait for more windows"},
 		"unusual":       {many(3, func(i int) *Window { w := window(i, run(2), run(2), run()); w.UsageKnown = 4; return w }), result.CannotTell, "usage is missing: it was recorded for 4 of 10 pods."},
 		"without usage": {many(3, func(i int) *Window { w := window(i, run(), run(), run()); w.UsageKnown = 0; return w }), result.CannotTell, "usage is missing"},

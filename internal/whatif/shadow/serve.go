@@ -90,14 +90,18 @@ var (
 		"[ALPHA] Time of overload that a candidate would have avoided over the windows in the report.", []string{"candidate"}, nil)
 	causedDesc = prometheus.NewDesc("plimsoll_shadow_caused_overload_seconds",
 		"[ALPHA] Time of overload that a candidate would have caused over the windows in the report.", []string{"candidate"}, nil)
+	highestDesc = prometheus.NewDesc("plimsoll_shadow_highest_cpu_load_ratio",
+		"[ALPHA] Highest CPU load of a node as a fraction of its allocatable CPU, simulated with a profile: the mean over the windows in the report.",
+		[]string{"profile"}, nil)
 	answerDesc = prometheus.NewDesc("plimsoll_shadow_verdict",
-		"[ALPHA] Verdict on a candidate: 1 if it is better than the profile in force, -1 if it is worse, 0 if the shadow cannot tell.",
+		"[ALPHA] Verdict on a candidate: 1 if it is better than the profile in force, 0.5 if no node "+
+			"is overloaded or saturated and it leaves clearly more headroom on the fullest node, -1 if it is worse, 0 if the shadow cannot tell.",
 		[]string{"candidate"}, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (*Collector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{windowsDesc, measuredDesc, errorDesc, avoidedDesc, causedDesc, answerDesc} {
+	for _, d := range []*prometheus.Desc{windowsDesc, measuredDesc, errorDesc, avoidedDesc, causedDesc, highestDesc, answerDesc} {
 		out <- d
 	}
 }
@@ -111,9 +115,12 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	gauge(windowsDesc, float64(r.Windows))
 	gauge(measuredDesc, 60*r.MeasuredMinutes)
 	gauge(errorDesc, 60*r.Error.Sum)
+	for _, p := range r.Scenario.Profiles {
+		gauge(highestDesc, p.Figures["cpuLoadMax"].Mean, p.Name)
+	}
 	for _, v := range r.Verdicts {
 		gauge(avoidedDesc, 60*v.Avoided.Sum, v.Candidate)
 		gauge(causedDesc, 60*v.Caused.Sum, v.Candidate)
-		gauge(answerDesc, map[result.Answer]float64{result.Better: 1, result.Worse: -1}[v.Answer], v.Candidate)
+		gauge(answerDesc, map[result.Answer]float64{result.Better: 1, result.MoreHeadroom: 0.5, result.Worse: -1}[v.Answer], v.Candidate)
 	}
 }

@@ -253,7 +253,7 @@ func TestRecording(t *testing.T) {
 	if err := os.WriteFile(file, first, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	in, err := recording.Source{Recording: file}.Input(1)
+	in, err := recording.Source{Recording: file}.Input()
 	if err != nil {
 		t.Fatal(err)
 	}

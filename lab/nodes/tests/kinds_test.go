@@ -76,7 +76,7 @@ func testKinds(t *testing.T) {
 		t.Error("the finished pod runs in the snapshot")
 	}
 	// The simulation of the snapshot begins with the same pods on the same node, none of which is scheduled again.
-	input, err := recording.Source{Recording: file}.Input(1)
+	input, err := recording.Source{Recording: file}.Input()
 	must.Succeed(t, err)
 	var placed []*v1.Pod
 	for i := range input.Pods {

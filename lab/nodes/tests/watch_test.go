@@ -155,7 +155,7 @@ func testRecording(t *testing.T, w *watcher) {
 		t.Errorf("%d nodes are named %s, of %d nodes, want 2 of %d", same, busyNode, len(r.Nodes), len(cluster.Nodes)+1)
 	}
 	// The static pod runs on its node in the simulation, too.
-	input, err := recording.Source{Recording: w.recording(t)}.Input(1)
+	input, err := recording.Source{Recording: w.recording(t)}.Input()
 	must.Succeed(t, err)
 	for i := range input.Pods {
 		pod := &input.Pods[i]
