@@ -222,6 +222,7 @@ type server struct {
 	// profiles are the profile in force and the candidates.
 	profiles []engine.NamedConfig
 	store    *shadow.Store
+	shadow   shadow.Shadow
 	// scaled is the autoscaler of recommendations, without groups for none, and recommended the time of the last attempt.
 	scaled      scaling.Spec
 	recommended time.Time
@@ -348,7 +349,7 @@ func (s *server) replayPending(ctx context.Context) {
 
 // replay replays a recording, stores the result and prints the verdicts.
 func (s *server) replay(ctx context.Context, name string) error {
-	w, err := shadow.Replay(ctx, name, s.profiles, s.options.run)
+	w, err := s.shadow.Replay(ctx, name, s.profiles, s.options.run)
 	if err != nil {
 		return err
 	}

@@ -35,8 +35,9 @@ type Job struct {
 	Saturation float64 `json:"saturation,omitempty"`
 	// Settle is the number of seconds at the start that figures do not count.
 	Settle int64 `json:"settle,omitempty"`
-	// Parts is as in replay.Options.
-	Parts int `json:"parts,omitempty"`
+	// Parts and Continued are as in replay.Options.
+	Parts     int  `json:"parts,omitempty"`
+	Continued bool `json:"continued,omitempty"`
 	// Autoscaler is nil for none.
 	Autoscaler *scaling.Config `json:"autoscaler,omitempty"`
 	// Record enables the recording of time series, node use and decisions.
@@ -65,6 +66,7 @@ func (j Job) Run(ctx context.Context, progress func(done, total int64)) (result.
 		Saturation: j.Saturation,
 		Settle:     j.Settle,
 		Parts:      j.Parts,
+		Continued:  j.Continued,
 		Autoscaler: j.Autoscaler,
 		Record:     j.Record,
 		Progress:   progress,

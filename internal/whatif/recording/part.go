@@ -251,7 +251,7 @@ func (c *partConverter) pod(p *Pod) (InputPod, bool) {
 	switch {
 	case p.Scheduled < 0 && (bound || !c.source.Reschedule):
 		c.running++
-		setRunning(out.Object, p.Node, Time(p.Scheduled))
+		setRunning(out.Object, c.nodeAtStart(p, bound), Time(p.Scheduled))
 	case p.Scheduled < 0, c.isInstant && c.source.Reschedule:
 		out.Arrival = c.source.arrival(c.rescheduled)
 		c.rescheduled++
@@ -281,6 +281,15 @@ func (c *partConverter) pod(p *Pod) (InputPod, bool) {
 		out.Recorded = nil
 	}
 	return out, true
+}
+
+// nodeAtStart returns the node of a pod that runs at the start, which must exist.
+func (c *partConverter) nodeAtStart(p *Pod, bound bool) string {
+	node := c.source.Placed[resources.Name(p.Object)]
+	if bound || c.source.Measured || !slices.ContainsFunc(c.nodes[node], func(n Node) bool { return n.Appeared <= 0 }) {
+		return p.Node
+	}
+	return node
 }
 
 // setRunning makes a pod run on a node since a time.

@@ -401,6 +401,9 @@ func (r *run) result(interrupted bool) result.Run {
 		run.Recorded = &result.Recorded{
 			CPULoad: run.CPULoad, MemoryLoad: run.MemoryLoad, Placements: r.placements, PlacedShare: r.placedShare(),
 		}
+		if r.options.Continued {
+			run.Recorded.Nodes = r.nodesOfPods()
+		}
 		for i := range r.input.Nodes {
 			if n := &r.input.Nodes[i]; n.Appeared > 0 || n.Gone < r.input.End {
 				run.Recorded.NodesChanged++
@@ -418,6 +421,17 @@ func (r *run) result(interrupted bool) result.Run {
 		run.Parts = append(run.Parts, part)
 	}
 	return run
+}
+
+// nodesOfPods returns the nodes of the pods that run now, by namespace and name.
+func (r *run) nodesOfPods() map[string]string {
+	nodes := map[string]string{}
+	for i := range r.pods {
+		if n := r.pods[i].node; n != noNode {
+			nodes[resources.Name(r.input.Pods[i].Object)] = r.nodes[n].name
+		}
+	}
+	return nodes
 }
 
 // partOf returns the number of the part that has a second, and startOf the first second of a part.
@@ -474,6 +488,8 @@ type Options struct {
 	// Settle is the number of seconds at the start that no figure counts, except unschedulable pods. Pods that arrive in them, such as
 	// pods that ran before and are scheduled again, do not count as pods that wait.
 	Settle int64
+	// Continued adds the nodes of the pods at the end of a run over a recording.
+	Continued bool
 	// Parts is the number of parts of equal length whose figures the run has besides its own, 0 for none.
 	Parts int
 	// Autoscaler configures the autoscaler, nil for none.

@@ -45,6 +45,8 @@ type Recorded struct {
 	// PlacedShare is the share of the time of pods on nodes that the scheduler selected in the run, without pods that may run on one node
 	// only. The other pods ran at the start, or were placed as recorded.
 	PlacedShare float64 `json:"placedShare"`
+	// Nodes has the nodes of the pods that run at the end, by namespace and name, if the run is continued.
+	Nodes map[string]string `json:"nodes,omitempty"`
 	// NodesChanged counts the nodes that appeared or were removed within the time.
 	NodesChanged int `json:"nodesChanged,omitempty"`
 	// Part is the part of the recording, in the run with the first seed.

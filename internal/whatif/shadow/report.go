@@ -283,7 +283,7 @@ func (r *Report) Document() report.Document {
 		Title:  "What other profiles would have done to this cluster",
 		About: fmt.Sprintf(
 			"%s From %s to %s (UTC). ± is the %.0f %% confidence interval, paired over windows. Pods that ran at the start of a "+
-				"window keep their node in all runs. Nothing in the cluster is changed.",
+				"window are where the profile left them in the window before. Nothing in the cluster is changed.",
 			r.Basis(),
 			r.From.Format(minute),
 			r.To.Format(minute),
