@@ -199,7 +199,7 @@ func (o *whatIfOptions) addFlags(cmd *cobra.Command, seeds int) {
 	o.addScaleFlags(cmd)
 	flags.DurationVar(&o.tail, "tail", time.Hour, "simulated time after the arrival of the last pod")
 	flags.Uint64Var(&o.Seed, "seed", 1, "first seed of generated data")
-	flags.IntVar(&o.Seeds, "seeds", seeds, "number of seeds; a recording is replayed once by default, as a seed draws only ties and the usage that it lacks")
+	flags.IntVar(&o.Seeds, "seeds", seeds, "number of seeds, by default one of a recording, in which a seed draws the usage that it lacks")
 	o.resultOptions.addFlags(cmd)
 	cmd.MarkFlagsOneRequired(inputFlags...)
 	cmd.MarkFlagsMutuallyExclusive(inputFlags...)

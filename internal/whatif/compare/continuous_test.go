@@ -20,7 +20,10 @@ func TestContinuous(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), name+recording.Extension)
-			source := generate.Source{Generate: "nodes=8,shapes=8x32,pods=240,fill=0.9,best-effort=0.2," + generated, Usage: "bursts:mean=0.7"}
+			source := generate.Source{
+				Generate: "nodes=8,shapes=8x32,pods=240,fill=0.9,best-effort=0.2," + generated,
+				Usage:    "bursts:mean=0.7",
+			}
 			must.Succeed(t, generate.Record(file, source, 1))
 			runs := map[string]*result.Run{}
 			for _, profile := range []string{"default", "predicted"} {

@@ -135,7 +135,10 @@ func (c *NewCluster) object(number int) *v1.Pod {
 		limit.CPU, limit.Memory = c.Limits.forPod(c.Seed, uint64(number), requests.CPU, requests.Memory)
 	}
 	pod := &v1.Pod{Spec: p.Spec, ObjectMeta: metav1.ObjectMeta{
-		Name: p.Name, Namespace: v1.NamespaceDefault, UID: types.UID(fmt.Sprint(number)), CreationTimestamp: metav1.NewTime(recording.Time(p.Arrival)),
+		Name:              p.Name,
+		Namespace:         v1.NamespaceDefault,
+		UID:               types.UID(fmt.Sprint(number)),
+		CreationTimestamp: metav1.NewTime(recording.Time(p.Arrival)),
 	}}
 	pod.Spec.SchedulerName = v1.DefaultSchedulerName
 	pod.Spec.Containers = []v1.Container{{

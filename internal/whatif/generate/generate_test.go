@@ -218,7 +218,8 @@ func TestClusterProperties(t *testing.T) {
 		}
 		groups, last := map[*Owner]NewPod{}, int64(0)
 		for _, p := range c.Pods {
-			if p.Requests.CPU < 10 || p.Requests.CPU > smallest.CPU/2 || p.Requests.Memory < 1<<20 || p.Requests.Memory > smallest.Memory/2 {
+			if p.Requests.CPU < 10 || p.Requests.CPU > smallest.CPU/2 || p.Requests.Memory < 1<<20 ||
+				p.Requests.Memory > smallest.Memory/2 {
 				t.Fatalf("%+v on nodes from %+v", p, smallest)
 			}
 			if p.Arrival < last || p.Duration <= 0 {

@@ -1,9 +1,9 @@
 package generate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -13,8 +13,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
-// Record writes a recording with generated usage to a file: of a generated cluster, or of two days of the cluster of a snapshot. Usage of the
-// source describes it. The recording of a generated cluster begins on a Monday.
+// Record writes a recording with generated usage to a file: of a generated cluster, or of two days of the cluster of a snapshot. Usage of
+// the source describes it. The recording of a generated cluster begins on a Monday.
 func Record(file string, source Source, seed uint64) error {
 	spec, err := source.UsageSpec()
 	if err != nil {
@@ -81,6 +81,17 @@ const (
 	snapshotStep = 300
 )
 
+// addUsageAround adds usage to pods as the specification says, around what was measured.
+func addUsageAround(in *recording.Input, measured map[string]load.PodUsage, spec UsageSpec, seed uint64) error {
+	for i := range in.Pods {
+		p := &in.Pods[i]
+		if used, ok := measured[resources.Name(p.Object)]; ok && used.Valid() {
+			p.BaseCPU, p.BaseMemory = used.CPU/spec[usageCPU].Mean, used.Memory/spec[usageMemory].Mean
+		}
+	}
+	return AddUsage(in, spec, seed)
+}
+
 // overDays returns a recording of some days in which the nodes and pods of a snapshot remain. The usage of a pod changes as the
 // specification says, around the usage of the snapshot or, if that is unknown, around its mean.
 func overDays(r *recording.Recording, spec UsageSpec, seed uint64) (*recording.Recording, error) {
@@ -98,13 +109,7 @@ func overDays(r *recording.Recording, spec UsageSpec, seed uint64) (*recording.R
 		measured[used.Namespace+"/"+used.Name] = used
 	}
 	in := recording.Source{}.FromManifests(cluster)
-	for i := range in.Pods {
-		p := &in.Pods[i]
-		if used, ok := measured[resources.Name(p.Object)]; ok && used.Valid() {
-			p.BaseCPU, p.BaseMemory = used.CPU/spec[usageCPU].Mean, used.Memory/spec[usageMemory].Mean
-		}
-	}
-	if err := AddUsage(&in, spec, seed); err != nil {
+	if err := addUsageAround(&in, measured, spec, seed); err != nil {
 		return nil, err
 	}
 	out := &recording.Recording{About: r.About, Nodes: in.Nodes}
@@ -114,12 +119,6 @@ func overDays(r *recording.Recording, spec UsageSpec, seed uint64) (*recording.R
 			out.Objects = append(out.Objects, object)
 		}
 	}
-	limited := func(usage, limit float64) float64 {
-		if limit == 0 {
-			limit = math.MaxFloat64
-		}
-		return min(usage, limit)
-	}
 	for i, pod := range slices.Concat(cluster.Running, cluster.Pending) {
 		recorded, p := recording.Pod{Object: recording.Unbind(pod), Node: pod.Spec.NodeName, Ended: recording.Never}, &in.Pods[i]
 		if recorded.Node == "" {
@@ -127,10 +126,10 @@ func overDays(r *recording.Recording, spec UsageSpec, seed uint64) (*recording.R
 			out.Pods = append(out.Pods, recorded)
 			continue
 		}
-		for step := range out.About.Steps() {
+		for step := range out.About.Steps() { // without a limit, the limit is 0
 			cpu, memory := p.Usage.At(0, int64(step)*snapshotStep)
-			recorded.CPU.Set(step, limited(cpu, p.Resources.CPULimit))
-			recorded.Memory.Set(step, limited(memory, p.Resources.MemoryLimit))
+			recorded.CPU.Set(step, min(cpu, cmp.Or(p.Resources.CPULimit, cpu)))
+			recorded.Memory.Set(step, min(memory, cmp.Or(p.Resources.MemoryLimit, memory)))
 		}
 		out.Pods = append(out.Pods, recorded)
 	}

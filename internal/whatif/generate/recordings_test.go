@@ -54,7 +54,8 @@ func TestSnapshotOverDays(t *testing.T) {
 	s.Usage = &load.PodReading{Time: instant, Pods: []load.PodUsage{{Namespace: "shop", Name: "measured", CPU: 200, Memory: 3 << 30}}}
 	got, err := overDays(s, spec, 1)
 	must.Succeed(t, err)
-	if len(got.Nodes) != 1 || len(got.Pods) != 3 || got.Pods[2].Node != "" || got.Pods[2].Scheduled != recording.Never || got.Pods[0].Node != "n" {
+	if len(got.Nodes) != 1 || len(got.Pods) != 3 || got.Pods[2].Node != "" || got.Pods[2].Scheduled != recording.Never ||
+		got.Pods[0].Node != "n" {
 		t.Fatalf("%d nodes, pods %+v", len(got.Nodes), got.Pods)
 	}
 	// The mean over whole days of a wave around the mean is the mean, up to the noise of a seed.

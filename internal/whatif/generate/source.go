@@ -1,5 +1,5 @@
-// Package generate generates what an input lacks: clusters, as recordings that are marked as generated, and the limits and the usage of pods.
-// A Source gives the complete input of a run.
+// Package generate generates what an input lacks: clusters, as recordings that are marked as generated, and the limits and the usage of
+// pods. A Source gives the complete input of a run.
 package generate
 
 import (

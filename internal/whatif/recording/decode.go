@@ -70,7 +70,10 @@ func (d *decoder) addMissing(what, why string) {
 // recording returns the recording. A snapshot must be complete.
 func (d *decoder) recording() (*Recording, error) {
 	if d.orphans > 0 {
-		d.addMissing(fmt.Sprintf("%d lines about nodes and pods", d.orphans), "these nodes and pods were added in a damaged part of the file")
+		d.addMissing(
+			fmt.Sprintf("%d lines about nodes and pods", d.orphans),
+			"these nodes and pods were added in a damaged part of the file",
+		)
 	}
 	d.header.Missing = append(d.header.Missing, d.missing...)
 	if d.measured != nil {

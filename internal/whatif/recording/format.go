@@ -15,10 +15,10 @@ const (
 	// lineRecording is a header, which is the first line. A later header replaces it, but may change neither the start nor the step: the
 	// recording is complete until its To.
 	lineRecording = "RECORDING"
-	// The lines of objects are watch events, as kubectl get --watch --output-watch-events prints them. A pod has its creationTimestamp, its
-	// nodeName, the condition PodScheduled, its startTime and, if it has finished, the states of its containers. A line replaces the object
-	// with the same name and, of pods, the same creationTimestamp. A node appears at the time of its first line, and nodes and pods end at
-	// the time of DELETED. Of other objects, only ADDED is read.
+	// lineAdded, lineModified and lineDeleted are watch events of objects, as kubectl get --watch --output-watch-events prints them. A pod
+	// has its creationTimestamp, its nodeName, the condition PodScheduled, its startTime and, if it has finished, the states of its
+	// containers. A line replaces the object with the same name and, of pods, the same creationTimestamp. A node appears at the time of its
+	// first line, and nodes and pods end at the time of DELETED. Of other objects, only ADDED is read.
 	lineAdded    = "ADDED"
 	lineModified = "MODIFIED"
 	lineDeleted  = "DELETED"

@@ -265,6 +265,15 @@ func (c *partConverter) pod(p *Pod) (InputPod, bool) {
 	default:
 		out.Arrival, out.Recorded.Waited = max(p.Created, 0), max(-p.Created, 0)
 	}
+	c.setEnd(&out, p, ended)
+	if c.setUsage(&out, p); !c.isRecorded() {
+		out.Recorded = nil
+	}
+	return out, true
+}
+
+// setEnd sets when a pod ends, or is deleted without having been scheduled.
+func (c *partConverter) setEnd(out *InputPod, p *Pod, ended int64) {
 	switch {
 	case p.Scheduled == Never:
 		c.neverScheduled++
@@ -277,10 +286,6 @@ func (c *partConverter) pod(p *Pod) (InputPod, bool) {
 	default:
 		out.Duration = ended - p.Scheduled
 	}
-	if c.setUsage(&out, p); !c.isRecorded() {
-		out.Recorded = nil
-	}
-	return out, true
 }
 
 // nodeAtStart returns the node of a pod that runs at the start, which must exist.

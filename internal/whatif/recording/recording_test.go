@@ -412,7 +412,14 @@ func TestWatchEvents(t *testing.T) {
 	// An evicted pod has no containers that ended.
 	evicted := podText(first, "", `"phase":"Failed"`)
 	r = read(
-		event("ADDED", 1, podText(first, "", "")), event("MODIFIED", 5, evicted), event("MODIFIED", 6, evicted), event("DELETED", 9, evicted),
+		event(
+			"ADDED",
+			1,
+			podText(first, "", ""),
+		),
+		event("MODIFIED", 5, evicted),
+		event("MODIFIED", 6, evicted),
+		event("DELETED", 9, evicted),
 	)
 	if len(r.Pods) != 1 || r.Pods[0].Ended != 300 {
 		t.Errorf("pods %+v, want one that ended when it was first seen evicted", r.Pods)

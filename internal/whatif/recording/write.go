@@ -243,7 +243,10 @@ func (w *Writer) addMeasured(r *Recording) error {
 				part.Nodes[name] = r.Load.Nodes[name]
 			}
 			var body bytes.Buffer
-			if err := errors.Join(wire.Encode(&body, part), w.json(line{Type: lineLoad, Time: w.header.From, Nodes: body.Bytes()})); err != nil {
+			if err := errors.Join(
+				wire.Encode(&body, part),
+				w.json(line{Type: lineLoad, Time: w.header.From, Nodes: body.Bytes()}),
+			); err != nil {
 				return err
 			}
 		}

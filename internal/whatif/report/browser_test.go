@@ -196,8 +196,17 @@ func checkFaults(t *testing.T, ctx context.Context) {
 // checkRecorded checks the report that plimsoll compare writes for a recording, with the error of its backtest.
 func checkRecorded(t *testing.T, ctx context.Context) {
 	file := filepath.Join(t.TempDir(), "report.html")
-	_, stderr, code := program.Run(t, program.Path(t, "plimsoll"), "compare", "--profile=default", "--profile=limits",
-		"--profile=predicted", "--seeds=4", "--recording="+filepath.Join(project, "examples", "recording", "week.ndjson.gz"), "--report="+file)
+	_, stderr, code := program.Run(
+		t,
+		program.Path(t, "plimsoll"),
+		"compare",
+		"--profile=default",
+		"--profile=limits",
+		"--profile=predicted",
+		"--seeds=4",
+		"--recording="+filepath.Join(project, "examples", "recording", "week.ndjson.gz"),
+		"--report="+file,
+	)
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}

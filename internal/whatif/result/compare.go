@@ -128,7 +128,7 @@ func PairedDifference(before, after []float64) *Difference {
 }
 
 // divide finds the interval and the counts of a difference from the parts of the runs, if they have parts: an interval whose width is that
-// of the mean of the parts or, if it is wider, of the mean of the seeds. Neighbouring parts are correlated, as pods remain on their nodes:
+// of the mean of the parts or, if it is wider, of the mean of the seeds. Neighboring parts are correlated, as pods remain on their nodes:
 // the variance of the mean is that of Newey and West (A Simple, Positive Semi-definite, Heteroskedasticity and Autocorrelation Consistent
 // Covariance Matrix, 1987), and not less than without correlation.
 func (d *Difference) divide(before, after []Run, definition Definition) {
@@ -160,17 +160,17 @@ func (d *Difference) divide(before, after []Run, definition Definition) {
 }
 
 // longRunVariance returns n times the variance of the mean of n values in the order of their time, with Bartlett's weights for as many
-// neighbours as Newey and West (Automatic Lag Selection in Covariance Matrix Estimation, 1994) start with.
+// neighbors as Newey and West (Automatic Lag Selection in Covariance Matrix Estimation, 1994) start with.
 func longRunVariance(values []float64) float64 {
 	n := float64(len(values))
-	mean, neighbours := mean(values), int(4*math.Pow(n/100, 2.0/9))
+	mean, neighbors := mean(values), int(4*math.Pow(n/100, 2.0/9))
 	sum := stat.Variance(values, nil)
-	for lag := 1; lag <= neighbours && lag < len(values); lag++ {
+	for lag := 1; lag <= neighbors && lag < len(values); lag++ {
 		covariance := 0.0
 		for i := range values[lag:] {
 			covariance += (values[i] - mean) * (values[i+lag] - mean) / (n - 1)
 		}
-		sum += 2 * (1 - float64(lag)/float64(neighbours+1)) * covariance
+		sum += 2 * (1 - float64(lag)/float64(neighbors+1)) * covariance
 	}
 	return sum
 }

@@ -24,8 +24,11 @@ func (r *Result) notes() []string {
 			format.Part(r.Source.Pods, r.Source.Pods, "pod"), format.Form(r.Source.Pods, "has", "have")))
 	}
 	if least := r.leastPlaced(); least < fewPlacedShare && !r.Interrupted {
-		notes = append(notes, fmt.Sprintf("The profiles placed %s of the pod hours, so that this is about new pods only: others ran at the start. "+
-			"--reschedule shows what placing all pods again would change.", share(least)))
+		notes = append(
+			notes,
+			fmt.Sprintf("The profiles placed %s of the pod hours, so that this is about new pods only: others ran at the start. "+
+				"--reschedule shows what placing all pods again would change.", share(least)),
+		)
 	}
 	if profiles, pods, of := r.unmeasured(); len(profiles) > 0 {
 		note := fmt.Sprintf("%s were placed before the first measurement of load, which %s %s.", format.Part(pods, of, "pod"),

@@ -115,7 +115,7 @@ func NewComparison(r *Result, base, other *Profile) Comparison {
 		d, mean := other.Figures[figure.Name].Difference, base.Figures[figure.Name].Mean
 		text := figure.Title() + differenceText(d, mean)
 		switch AnswerInTables(r.Source.Directed(figure), d, mean) {
-		case Better:
+		case Better, MoreHeadroom:
 			c.Better = append(c.Better, text)
 		case Worse:
 			c.Worse = append(c.Worse, text)
@@ -162,6 +162,12 @@ func verdictOn(r *Result, base, other *Profile) Verdict {
 	}
 	v.Sentence = cmp.Or(other.Effect, v.Sentence)
 	v.addHarm(r, base, other)
+	v.addDoubt(r, other)
+	return v
+}
+
+// addDoubt states why the answer is CannotTell: the error of the model is larger than the difference or, if an effect is stated, chance.
+func (v *Verdict) addDoubt(r *Result, other *Profile) {
 	load := r.topics()[len(r.topics())-1].figure
 	d := other.Figures[load.Name].Difference
 	if errs := v.Reason == "" && d != nil && d.errs(); v.Answer == CannotTell && (errs || other.Effect != "") {
@@ -171,7 +177,6 @@ func verdictOn(r *Result, base, other *Profile) Verdict {
 		v.Reason = cmp.Or(v.Reason, "The difference can be chance.")
 		v.Sentence = "Cannot tell. " + v.Reason + " " + v.Sentence
 	}
-	return v
 }
 
 // answerOfAll returns the answer to the answers on all topics.

@@ -90,9 +90,12 @@ var (
 		"[ALPHA] Time of overload that a candidate would have avoided over the windows in the report.", []string{"candidate"}, nil)
 	causedDesc = prometheus.NewDesc("plimsoll_shadow_caused_overload_seconds",
 		"[ALPHA] Time of overload that a candidate would have caused over the windows in the report.", []string{"candidate"}, nil)
-	highestDesc = prometheus.NewDesc("plimsoll_shadow_highest_cpu_load_ratio",
+	highestDesc = prometheus.NewDesc(
+		"plimsoll_shadow_highest_cpu_load_ratio",
 		"[ALPHA] Highest CPU load of a node as a fraction of its allocatable CPU, simulated with a profile: the mean over the windows in the report.",
-		[]string{"profile"}, nil)
+		[]string{"profile"},
+		nil,
+	)
 	answerDesc = prometheus.NewDesc("plimsoll_shadow_verdict",
 		"[ALPHA] Verdict on a candidate: 1 if it is better than the profile in force, 0.5 if no node "+
 			"is overloaded or saturated and it leaves clearly more headroom on the fullest node, -1 if it is worse, 0 if the shadow cannot tell.",

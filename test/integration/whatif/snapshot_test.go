@@ -146,7 +146,16 @@ profiles:
 	if diff := cmp.Diff(live, restored); diff != "" {
 		t.Errorf("explained live and over the snapshot (-live +snapshot):\n%s", diff)
 	}
-	stdout, _ := testcluster.MustPlimsoll(t, "score", "--recording", filepath.Join(dir, "first.ndjson.gz"), "-o", "json", "--config", scheduler)
+	stdout, _ := testcluster.MustPlimsoll(
+		t,
+		"score",
+		"--recording",
+		filepath.Join(dir, "first.ndjson.gz"),
+		"-o",
+		"json",
+		"--config",
+		scheduler,
+	)
 	var scored struct{ Pods []testcluster.Explanation }
 	must.Succeed(t, json.Unmarshal([]byte(stdout), &scored))
 	if len(scored.Pods) != 1 || scored.Pods[0].Selected != live.Selected || !cmp.Equal(scored.Pods[0].Nodes, live.Nodes) {
