@@ -41,6 +41,7 @@ type plugin struct {
 	// target of mode Pack, 0 in mode Spread.
 	target  float64
 	weights termWeights
+	learner prediction.Learner
 	nodes   *cache.Derived[predict.Model, nodeUse]
 }
 
@@ -73,7 +74,10 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		return nil, fmt.Errorf("args of %s: %w", Name, err)
 	}
 	pl := &plugin{
-		deviations: *args.Deviations, weights: termWeightsOf(&args.TermWeights), nodes: cache.NewDerived(state.Sums, predictNode),
+		deviations: *args.Deviations,
+		weights:    termWeightsOf(&args.TermWeights),
+		learner:    keeper,
+		nodes:      cache.NewDerived(state.Sums, predictNode),
 	}
 	if args.Mode == config.ModePack {
 		pl.target = *args.Target
@@ -100,6 +104,9 @@ func newCycleData(pending *cache.Pending, model *predict.Model) cycleData {
 
 // Name returns the name of the plugin.
 func (pl *plugin) Name() string { return Name }
+
+// Learner returns what learns the usage of workloads, for simulations.
+func (pl *plugin) Learner() prediction.Learner { return pl.learner }
 
 // SignPod adds requests, limits and the workload to the signature of a pod. Pods without a controller have no
 // workload in the signature: each is its own workload, which has no history before the pod has run.

@@ -88,7 +88,7 @@ func BenchmarkReplay(b *testing.B) {
 	for b.Loop() {
 		var before, used syscall.Rusage
 		_ = syscall.Getrusage(syscall.RUSAGE_CHILDREN, &before)
-		w, err := new(shadow.Shadow).Replay(b.Context(), path, profiles, whatif.RunLowPriority)
+		w, err := new(shadow.Shadow).Replay(b.Context(), path, time.Time{}, profiles, whatif.RunLowPriority)
 		if err != nil || w.Error != "" {
 			b.Fatal(err, w)
 		}

@@ -349,7 +349,7 @@ func (s *server) replayPending(ctx context.Context) {
 
 // replay replays a recording, stores the result and prints the verdicts.
 func (s *server) replay(ctx context.Context, name string) error {
-	w, err := s.shadow.Replay(ctx, name, s.profiles, s.options.run)
+	w, err := s.shadow.Replay(ctx, name, record.StartOf(name), s.profiles, s.options.run)
 	if err != nil {
 		return err
 	}

@@ -41,8 +41,8 @@ type Learner interface {
 	Workloads() []predict.Past
 	// Known returns the number of workloads whose usage is known, and the time of the newest usage, zero if there is none.
 	Known() (workloads int, newest time.Time)
-	// Restore adds the history that a previous process saved at a time, and returns how many impossible workloads it has ignored.
-	Restore(workloads []predict.Past, saved time.Time) (ignored int)
+	// Restore adds the history that a previous process saved at an earlier time, and returns how many impossible workloads it has ignored.
+	Restore(workloads []predict.Past, saved, now time.Time) (ignored int)
 }
 
 // HistoryOptions configure a HistoryKeeper.
@@ -192,7 +192,7 @@ func (k *HistoryKeeper) restored(ctx context.Context, logger klog.Logger) (*v1.C
 		logger.Error(err, "The saved history of the usage of workloads is invalid and is ignored", "configMap", k.options.Name)
 		return object, nil
 	}
-	ignored := k.options.Learner.Restore(workloads, at)
+	ignored := k.options.Learner.Restore(workloads, at, k.options.Now())
 	k.ignored.Store(int64(ignored))
 	if ignored > 0 {
 		logger.Error(nil, "Workloads of the saved history are ignored: they use more than the largest node has, or have too many pods",

@@ -48,7 +48,7 @@ func (l *learner) Known() (workloads int, newest time.Time) {
 	return len(l.Workloads()), l.restored
 }
 
-func (l *learner) Restore(workloads []predict.Past, saved time.Time) (ignored int) {
+func (l *learner) Restore(workloads []predict.Past, saved, _ time.Time) (ignored int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.workloads, l.restored = append(l.workloads, workloads...), saved

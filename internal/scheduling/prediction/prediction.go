@@ -126,7 +126,7 @@ func (k *Keeper) Workloads() []predict.Past {
 
 // Restore adds a history that was saved at an earlier time, without the ignored workloads, whose pods cannot have used what it says.
 // Predictions use it before the first reading.
-func (k *Keeper) Restore(workloads []predict.Past, saved time.Time) (ignored int) {
+func (k *Keeper) Restore(workloads []predict.Past, saved, now time.Time) (ignored int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	var largest [predict.Resources]float64
@@ -139,7 +139,7 @@ func (k *Keeper) Restore(workloads []predict.Past, saved time.Time) (ignored int
 		return pods(&w) > maxPods || largest[predict.CPU] > 0 && // there are nodes
 			(w.CPU.Mean > largest[predict.CPU] || w.Memory.Mean > largest[predict.Memory])
 	})
-	k.model.Store(k.learner.Import(possible, second(saved), second(time.Now())))
+	k.model.Store(k.learner.Import(possible, second(saved), second(now)))
 	return len(workloads) - len(possible)
 }
 

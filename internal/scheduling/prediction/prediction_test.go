@@ -152,7 +152,7 @@ func TestRestoreIgnoresImpossible(t *testing.T) {
 	} {
 		r := newRig()
 		forged := predict.Past{Namespace: "default", Kind: "ReplicaSet", Name: "web", CPU: tc.cpu, Memory: tc.memory}
-		ignored := r.keeper.Restore([]predict.Past{forged}, time.Now().Add(-time.Hour))
+		ignored := r.keeper.Restore([]predict.Past{forged}, time.Now().Add(-time.Hour), time.Now())
 		if workloads, _ := r.keeper.Known(); ignored != tc.ignored || workloads != 1-tc.ignored {
 			t.Errorf("%+v: ignored %d, known %d", tc, ignored, workloads)
 		}
@@ -164,7 +164,7 @@ func TestRestoreWithoutNodes(t *testing.T) {
 	keeper := New(predict.Options{HistoryWeight: 1, HalfLife: 3600}, func(func(*v1.Node, []*v1.Pod)) {},
 		func(v1.ResourceName, float64, float64) {})
 	past := predict.Past{Namespace: "default", Kind: "ReplicaSet", Name: "web", CPU: predict.PastUsage{Pods: 1, Seconds: 1e6, Mean: 1000}}
-	if ignored := keeper.Restore([]predict.Past{past}, time.Now().Add(-time.Hour)); ignored != 0 {
+	if ignored := keeper.Restore([]predict.Past{past}, time.Now().Add(-time.Hour), time.Now()); ignored != 0 {
 		t.Errorf("%d workloads are ignored", ignored)
 	}
 }

@@ -35,9 +35,10 @@ type Job struct {
 	Saturation float64 `json:"saturation,omitempty"`
 	// Settle is the number of seconds at the start that figures do not count.
 	Settle int64 `json:"settle,omitempty"`
-	// Parts and Continued are as in replay.Options.
-	Parts     int  `json:"parts,omitempty"`
-	Continued bool `json:"continued,omitempty"`
+	// Parts and Continued are as in replay.Options, and Before is what an earlier run left.
+	Parts     int           `json:"parts,omitempty"`
+	Continued bool          `json:"continued,omitempty"`
+	Before    *result.State `json:"before,omitempty"`
 	// Autoscaler is nil for none.
 	Autoscaler *scaling.Config `json:"autoscaler,omitempty"`
 	// Record enables the recording of time series, node use and decisions.
@@ -48,6 +49,11 @@ type Job struct {
 
 // Run runs the job in this process. If ctx is canceled, the result covers the time until then.
 func (j Job) Run(ctx context.Context, progress func(done, total int64)) (result.Run, error) {
+	before := result.State{}
+	if j.Before != nil {
+		before = *j.Before
+	}
+	j.Source.Placed = before.Nodes
 	in, err := j.Source.Input(j.Seed)
 	if err != nil {
 		return result.Run{}, err
@@ -67,6 +73,7 @@ func (j Job) Run(ctx context.Context, progress func(done, total int64)) (result.
 		Settle:     j.Settle,
 		Parts:      j.Parts,
 		Continued:  j.Continued,
+		History:    before.History,
 		Autoscaler: j.Autoscaler,
 		Record:     j.Record,
 		Progress:   progress,

@@ -30,6 +30,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/prediction"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/plugins"
 )
@@ -59,6 +61,8 @@ type Options struct {
 	// ExtraPlugins are plugins in addition to the plugins of Kubernetes and Plimsoll. They find the load of the
 	// engine with the handle, as Plimsoll's plugins do.
 	ExtraPlugins frameworkruntime.Registry
+	// History is what an earlier scheduler has learned about workloads, as Engine.History returns it.
+	History []predict.Past
 	// Batches lets kube-scheduler schedule equal pods in batches, if the profile allows it. A batch ends by the clock
 	// of the machine, so that results may differ from run to run.
 	Batches bool
@@ -84,6 +88,8 @@ type Engine struct {
 	position map[string]int
 	// explainers are the plugins that explain their scores, by profile and name.
 	explainers map[string]map[string]explainer
+	// learner learns the usage of workloads, nil if no plugin does.
+	learner prediction.Learner
 	// queue counts scheduling cycles, nil without batches.
 	queue *countingQueue
 }
@@ -160,6 +166,9 @@ func New(ctx context.Context, cluster Cluster, options Options) (*Engine, error)
 	if err := sched.Cache.UpdateSnapshot(logger, snapshot); err != nil {
 		return nil, err
 	}
+	if e.learner != nil && len(options.History) > 0 { // pods that run are taken as known in a history
+		e.learner.Restore(options.History, e.now(), e.now())
+	}
 	if options.Usage != nil { // plugins learn the usage of the snapshot's pods from it and from the load
 		if err := e.SetPodUsage(*options.Usage); err != nil {
 			return nil, err
@@ -177,6 +186,9 @@ func (e *Engine) remember(registry frameworkruntime.Registry) frameworkruntime.R
 	for name, factory := range registry {
 		remembering[name] = func(ctx context.Context, args runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
 			plugin, err := factory(ctx, args, h)
+			if learns, ok := plugin.(interface{ Learner() prediction.Learner }); ok {
+				e.learner = learns.Learner()
+			}
 			if explains, ok := plugin.(explainer); ok {
 				profile := h.ProfileName()
 				if e.explainers[profile] == nil {
@@ -188,6 +200,14 @@ func (e *Engine) remember(registry frameworkruntime.Registry) frameworkruntime.R
 		}
 	}
 	return remembering
+}
+
+// History returns what the scheduler has learned about the usage of workloads, nil if it learns nothing.
+func (e *Engine) History() []predict.Past {
+	if e.learner == nil {
+		return nil
+	}
+	return e.learner.Workloads()
 }
 
 // newStore creates a store of load.

@@ -181,3 +181,49 @@ func TestReasonOfAnotherNode(t *testing.T) {
 		t.Errorf("%q, want %q", e.Reason, want)
 	}
 }
+
+// TestHistory has a scheduler that measures a pod of a Deployment, which uses 300m, and another that continues with what it has learned,
+// without pods: it knows the same about the workload, and expects of its next pod what that shows.
+func TestHistory(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	profile, err := ReadConfig("predicted")
+	must.Succeed(t, err)
+	cfg, err := profile.Config()
+	must.Succeed(t, err)
+	pod := func(name, node string) *v1.Pod {
+		p := schedtest.Pod(name, node, schedtest.Amounts(), schedtest.Amounts())
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "web", Controller: new(true)}}
+		p.CreationTimestamp = metav1.NewTime(now.Add(-time.Hour))
+		return p
+	}
+	running := pod("web-0", "a")
+	running.Status.Conditions = []v1.PodCondition{
+		{Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: running.CreationTimestamp},
+	}
+	options := Options{
+		Config: cfg,
+		Clock:  func() time.Time { return now },
+		Usage: &load.PodReading{Time: now, Window: time.Minute, Pods: []load.PodUsage{
+			{Namespace: running.Namespace, Name: "web-0", CPU: 300, Memory: 1 << 30},
+		}},
+		Load: &load.Reading{
+			Time:   now,
+			Window: time.Minute,
+			Nodes:  map[string]load.Node{"a": {CPU: load.Utilization{Mean: 0.0375}, HasCPU: true}},
+		},
+	}
+	first, err := New(t.Context(), Cluster{Nodes: []*v1.Node{node("a", "8")}, Running: []*v1.Pod{running}}, options)
+	must.Succeed(t, err)
+	learned := first.History()
+	if len(learned) != 1 || learned[0].Name != "web" || learned[0].CPU.Mean != 300 {
+		t.Fatalf("learned %+v, want 300m of web", learned)
+	}
+	options.Usage, options.History = nil, learned
+	second, err := New(t.Context(), Cluster{Nodes: []*v1.Node{node("a", "8")}}, options)
+	must.Succeed(t, err)
+	scores, err := second.Score(t.Context(), pod("web-1", ""), "")
+	must.Succeed(t, err)
+	if got := scores.Expected["PredictedUtilization"]; !strings.Contains(got, "as 1 pod of StatefulSet web") || len(second.History()) != 1 {
+		t.Errorf("expected %s, known %+v", got, second.History())
+	}
+}

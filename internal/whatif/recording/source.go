@@ -30,9 +30,9 @@ type Source struct {
 	// Reschedule makes all pods of manifests and recordings arrive again, also if they
 	// have a node at the start.
 	Reschedule bool `json:"reschedule,omitempty"`
-	// Placed has the nodes of pods that run at the start, by namespace and name, in place of the recorded nodes: where an earlier run has left
-	// them. It does not apply to Measured.
-	Placed map[string]string `json:"placed,omitempty"`
+	// Placed has the nodes of pods that run at the start, by namespace and name, in place of the recorded nodes: where an earlier run has
+	// left them. It does not apply to Measured.
+	Placed map[string]string `json:"-"`
 	// NoSpare leaves out the pods that only reserve capacity.
 	NoSpare bool `json:"noSpare,omitempty"`
 	// Pack is the number of pods that arrive per second with Reschedule. 0 is one, or fewer if the pods of manifests or of a snapshot

@@ -34,7 +34,9 @@ func (r *run) prepare(ctx context.Context) error {
 		r.nextStep = -r.warmUpSteps * Step
 	}
 	var err error
-	r.engine, err = engine.New(ctx, cluster, engine.Options{Config: config, Clock: func() time.Time { return recording.Time(r.now) }})
+	r.engine, err = engine.New(ctx, cluster, engine.Options{
+		Config: config, Clock: func() time.Time { return recording.Time(r.now) }, History: r.options.History,
+	})
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/risk"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
@@ -402,7 +403,7 @@ func (r *run) result(interrupted bool) result.Run {
 			CPULoad: run.CPULoad, MemoryLoad: run.MemoryLoad, Placements: r.placements, PlacedShare: r.placedShare(),
 		}
 		if r.options.Continued {
-			run.Recorded.Nodes = r.nodesOfPods()
+			run.Recorded.Left = &result.State{Nodes: r.nodesOfPods(), History: r.engine.History()}
 		}
 		for i := range r.input.Nodes {
 			if n := &r.input.Nodes[i]; n.Appeared > 0 || n.Gone < r.input.End {
@@ -488,7 +489,8 @@ type Options struct {
 	// Settle is the number of seconds at the start that no figure counts, except unschedulable pods. Pods that arrive in them, such as
 	// pods that ran before and are scheduled again, do not count as pods that wait.
 	Settle int64
-	// Continued adds the nodes of the pods at the end of a run over a recording.
+	// History is what the scheduler has learned before. Continued adds to a run over a recording what another run continues with.
+	History   []predict.Past
 	Continued bool
 	// Parts is the number of parts of equal length whose figures the run has besides its own, 0 for none.
 	Parts int

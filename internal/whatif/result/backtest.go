@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
 )
 
 // Backtest compares the measurements in a recording with a simulation of the recording. The difference is the error of
@@ -45,12 +46,20 @@ type Recorded struct {
 	// PlacedShare is the share of the time of pods on nodes that the scheduler selected in the run, without pods that may run on one node
 	// only. The other pods ran at the start, or were placed as recorded.
 	PlacedShare float64 `json:"placedShare"`
-	// Nodes has the nodes of the pods that run at the end, by namespace and name, if the run is continued.
-	Nodes map[string]string `json:"nodes,omitempty"`
+	// Left is what another run continues with, nil if none does.
+	Left *State `json:"left,omitempty"`
 	// NodesChanged counts the nodes that appeared or were removed within the time.
 	NodesChanged int `json:"nodesChanged,omitempty"`
 	// Part is the part of the recording, in the run with the first seed.
 	Part *Part `json:"part,omitempty"`
+}
+
+// State is what a run leaves at its end.
+type State struct {
+	// Nodes has the nodes of the pods that run, by namespace and name.
+	Nodes map[string]string `json:"nodes"`
+	// History is what the scheduler has learned about the usage of workloads.
+	History []predict.Past `json:"history,omitempty"`
 }
 
 // Part describes a part of a recording.

@@ -41,7 +41,7 @@ func TestCompare(t *testing.T) {
 // TestParts has one run of four parts. The mean of the differences of parts, -2, is a quarter of the difference of the runs, -8, and the
 // interval is four times that of the mean, with the quantile 3.182 of three degrees of freedom:
 //
-//	-1 -2 -3 -2: variance 2/3, covariance of neighbours 0, half of the width 4 x 3.182 sqrt(2/3 / 4) = 5.197
+//	-1 -2 -3 -2: variance 2/3, covariance of neighbors 0, half of the width 4 x 3.182 sqrt(2/3 / 4) = 5.197
 //	-3 -3 -1 -1: variance 4/3, covariance (1 - 1 + 1)/3 with the weight 1/2, half of the width 4 x 3.182 sqrt((4/3 + 1/3) / 4) = 8.217
 //	-1 -3 -1 -3: variance 4/3, covariance negative: it is not counted, half of the width 4 x 3.182 sqrt(4/3 / 4) = 7.349
 //

@@ -12,7 +12,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/generate"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/record"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
@@ -48,29 +47,32 @@ var Metrics = result.Metrics{IntervalSeconds: replay.Step, DelaySeconds: replay.
 
 // Shadow replays windows one after the other. The zero value has replayed none.
 type Shadow struct {
-	// end is the end of the last window, and nodes has the nodes of its pods, by profile.
-	end   time.Time
-	nodes map[string]map[string]string
+	// end is the end of the last window, and left what its runs left, by profile.
+	end  time.Time
+	left map[string]*result.State
 }
 
 // maxGap is the longest time between two windows of which the second continues the first.
 const maxGap = 5 * time.Minute
 
-// Replay replays a recording with the recorded placements and with all profiles. The first profile is the profile in force. With each profile,
-// pods that ran at the start are where it has left them at the end of the window before, if the last window ended just before, else on their
-// recorded nodes: pods that live longer than a window are placed by the profiles, too. Pods without recorded usage get generated usage.
-// It returns an error if ctx is canceled; a recording that cannot be replayed gives a window with an error.
-func (s *Shadow) Replay(ctx context.Context, file string, profiles []engine.NamedConfig, run compare.Run) (*Window, error) {
-	before := map[string]map[string]string{}
-	if record.StartOf(file).Sub(s.end).Abs() <= maxGap {
-		before = s.nodes
+// Replay replays a recording, which starts at a time, with the recorded placements and with all profiles. The first profile is the one in
+// force. With each profile, pods that ran at the start are where it has left them at the end of the window before, and its scheduler knows
+// what it has learned, if the last window ended just before; else they are on their recorded nodes. So pods that live longer than a window
+// are placed by the profiles, too. Pods without recorded usage get generated usage. It returns an error if ctx is canceled; a recording
+// that cannot be replayed gives a window with an error.
+func (s *Shadow) Replay(
+	ctx context.Context, file string, start time.Time, profiles []engine.NamedConfig, run compare.Run,
+) (*Window, error) {
+	before := map[string]*result.State{}
+	if start.Sub(s.end).Abs() <= maxGap {
+		before = s.left
 	}
 	jobs := make([]compare.Job, 1+len(profiles))
 	for i := range jobs {
 		profile := profiles[max(i-1, 0)]
 		jobs[i] = compare.Job{
-			Source:  generate.Source{Source: recording.Source{Recording: file, Measured: i == 0, Placed: before[profile.Name]}},
-			Profile: profile, Metrics: Metrics, Seed: 1, Record: true, Continued: i > 0,
+			Source:  generate.Source{Source: recording.Source{Recording: file, Measured: i == 0}},
+			Profile: profile, Metrics: Metrics, Seed: 1, Record: true, Before: before[profile.Name], Continued: i > 0,
 		}
 	}
 	runs, err := run(ctx, jobs)
@@ -86,10 +88,10 @@ func (s *Shadow) Replay(ctx context.Context, file string, profiles []engine.Name
 		}
 	}
 	w := &Window{Part: *runs[0].Recorded.Part, File: filepath.Base(file), Measured: reduced(runs[0])}
-	s.end, s.nodes = w.To, map[string]map[string]string{}
+	s.end, s.left = w.To, map[string]*result.State{}
 	for i, profile := range profiles {
 		p := runs[1+i].Recorded.Placements
-		s.nodes[profile.Name] = runs[1+i].Recorded.Nodes
+		s.left[profile.Name] = runs[1+i].Recorded.Left
 		w.Candidates = append(w.Candidates, Profiled{profile.Name, reduced(runs[1+i]), p.Same + p.Other, p.Other})
 	}
 	w.Current, w.Candidates = w.Candidates[0], w.Candidates[1:]

@@ -54,14 +54,15 @@ func TestWindowsContinue(t *testing.T) {
 	must.Succeed(t, err)
 	var s Shadow
 	for i, test := range []struct {
+		start               time.Time
 		file                string
 		measured, simulated float64
 	}{
-		{write(begin, 30), 9, 0},
-		{write(begin.Add(10*time.Minute), -570), 10, 0},
-		{write(begin.Add(24*time.Hour), -3600), 10, 10},
+		{begin, write(begin, 30), 9, 0},
+		{begin.Add(10 * time.Minute), write(begin.Add(10*time.Minute), -570), 10, 0},
+		{begin.Add(24 * time.Hour), write(begin.Add(24*time.Hour), -3600), 10, 10},
 	} {
-		w, err := s.Replay(t.Context(), test.file, []engine.NamedConfig{profile}, compare.InProcess)
+		w, err := s.Replay(t.Context(), test.file, test.start, []engine.NamedConfig{profile}, compare.InProcess)
 		must.Succeed(t, err)
 		if w.Error != "" || w.Measured.OverloadMinutes != test.measured || w.Current.Run.OverloadMinutes != test.simulated {
 			t.Errorf("window %d: %s, overload %v, with default %v, want %v and %v", i, w.Error, w.Measured.OverloadMinutes,
