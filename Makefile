@@ -113,6 +113,11 @@ test-servers: mkdocs
 	  sudo=$$(test "$$(id -u)" = 0 || echo sudo); \
 	  $$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends npm >/dev/null; } || { \
 	  echo "the tests need axe-core: install npm and add it to PATH"; exit 1; }
+	@python3 -c 'import pandas' 2>/dev/null || /usr/bin/python3 -c 'import pandas' 2>/dev/null || { \
+	  echo "== installing pandas, with which a test opens a recording (Debian package python3-pandas)"; \
+	  sudo=$$(test "$$(id -u)" = 0 || echo sudo); \
+	  $$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends python3-pandas >/dev/null; } || { \
+	  echo "the tests need pandas: install python3 and pandas"; exit 1; }
 	@cd test/browser && npm ci --silent --no-audit --no-fund --ignore-scripts
 	@echo "== building Helm, metrics-server, kube-state-metrics, Karpenter, kubectl and a load-watcher client, which the tests start (about 10 minutes the first time)"
 	@go tool -modfile=tools/helm/go.mod -n helm >/dev/null
@@ -136,7 +141,7 @@ test: ## run the tests that need Go only: unit, fuzz corpora, command line, inte
 	  "with the build tag foreign) and those of tools and lab, see make test-all"
 
 .PHONY: test-all
-test-all: test test-foreign test-nodes-if-possible ## run all tests; installs Prometheus, Chromium, npm and mkdocs if they are missing, and builds other servers
+test-all: test test-foreign test-nodes-if-possible ## run all tests; installs Prometheus, Chromium, npm, mkdocs and pandas if they are missing, and builds other servers
 
 .PHONY: test-foreign
 test-foreign: test-servers ## run the tests of test-all that are not in test
