@@ -83,7 +83,8 @@ var sections = []section{
 	{"shadow", func(*testing.T) []prometheus.Collector {
 		return []prometheus.Collector{&shadow.Collector{Current: func() *shadow.Report {
 			return &shadow.Report{
-				Result: &result.Result{}, Verdicts: []shadow.Verdict{{Verdict: result.Verdict{Candidate: "predicted"}}},
+				Result:   &result.Result{Scenario: result.Scenario{Profiles: []result.Profile{{Name: "predicted"}}}},
+				Verdicts: []shadow.Verdict{{Verdict: result.Verdict{Candidate: "predicted"}}},
 			}
 		}}}
 	}},

@@ -166,18 +166,23 @@ func New(ctx context.Context, cluster Cluster, options Options) (*Engine, error)
 	if err := sched.Cache.UpdateSnapshot(logger, snapshot); err != nil {
 		return nil, err
 	}
+	return e, e.know(&options)
+}
+
+// know gives the plugins what is known of the past, of the usage of pods and of the load of nodes.
+func (e *Engine) know(options *Options) error {
 	if e.learner != nil && len(options.History) > 0 { // pods that run are taken as known in a history
 		e.learner.Restore(options.History, e.now(), e.now())
 	}
 	if options.Usage != nil { // plugins learn the usage of the snapshot's pods from it and from the load
 		if err := e.SetPodUsage(*options.Usage); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if options.Load != nil {
-		return e, e.SetLoad(*options.Load)
+		return e.SetLoad(*options.Load)
 	}
-	return e, nil
+	return nil
 }
 
 // remember returns a registry whose plugins are added to the explainers if they explain their scores.
