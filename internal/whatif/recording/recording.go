@@ -48,6 +48,8 @@ type About struct {
 	Sources []string `json:"sources"`
 	// Missing lists data that could not be recorded and how it is treated.
 	Missing []Missing `json:"missing"`
+	// HasAutoscalers is set if HorizontalPodAutoscalers and other objects that act on requests were read, so that there are no others.
+	HasAutoscalers bool `json:"autoscalers,omitempty"`
 	// Kills are the containers that the kernel killed for their memory, at most MaxKills. Only plimsoll record --follow records them.
 	Kills []Kill `json:"memoryKills,omitempty"`
 }
