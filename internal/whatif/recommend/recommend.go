@@ -152,7 +152,7 @@ func Find(ctx context.Context, o Options) (*Result, error) {
 	uses := usesOf(read, start, fitEnd)
 	r := newResult(&o, read, start, fitEnd, start+int64(s.parts)*s.seconds)
 	for _, u := range uses {
-		r.uses[u.text()] = u
+		r.uses[u.Workload] = u
 	}
 	if err := s.check(read, uses, start, fitEnd, r); err != nil {
 		return nil, err
@@ -164,8 +164,15 @@ func Find(ctx context.Context, o Options) (*Result, error) {
 	s.measureIdle(read, r)
 	r.Autoscaler = s.autoscaler
 	if o.Change.Requests {
+		if r.constraints, err = newConstraints(read); err != nil {
+			return nil, err
+		}
+		if read.LacksAutoscalers() {
+			r.assume("autoscalers of pods were not recorded: a HorizontalPodAutoscaler with a target utilization changes the number of pods " +
+				"when requests change, and a VerticalPodAutoscaler changes requests")
+		}
 		s.rules = newRules()
-		r.Kept = fillRules(s.rules, uses, largestNode(read))
+		r.Kept = fillRules(s.rules, uses, r.constraints, largestNode(read))
 		s.rules = slices.DeleteFunc(s.rules, func(r rule) bool { return r.Name != keepRequests && len(r.table) == 0 })
 	}
 	s.order = byUse(read, s.fit, start, s.seconds)
