@@ -104,6 +104,35 @@ func TestFindWithoutSomeUsage(t *testing.T) {
 	}
 }
 
+// TestSlackWithoutUsage verifies that slack is recommended without recorded usage, and that nothing else is judged or may change.
+func TestSlackWithoutUsage(t *testing.T) {
+	o := options(t, fake(func(j *compare.Job) result.Run {
+		run := cost(10, 5, 1) // of generated usage
+		if j.Autoscaler.Slack == nil {
+			run.Waits = result.Waits{9: 1000}
+		}
+		return run
+	}))
+	r, _, _, err := recording.OpenSpan(o.Source.Recording)
+	must.Succeed(t, err)
+	for i := range r.Pods {
+		r.Pods[i].CPU, r.Pods[i].Memory = recording.Series{}, recording.Series{}
+	}
+	o.Source.Recording = filepath.Join(t.TempDir(), "without.ndjson.gz")
+	must.Succeed(t, r.WriteFile(o.Source.Recording))
+	if _, err := Find(t.Context(), o); err == nil || !strings.Contains(err.Error(), "found no usage of pods") {
+		t.Errorf("%v, want that usage is missing", err)
+	}
+	o.Change, o.Goals = Changes{Slack: true}, Goals{Percent: 95, Wait: 5 * time.Second, HasWait: true}
+	found, err := Find(t.Context(), o)
+	must.Succeed(t, err)
+	const want = "overload, kills and requests are not judged: no usage of pods is recorded in the first two thirds"
+	if !slices.Contains(found.Assumed, want) || strings.Contains(found.Verdict.Sentence+found.Goals, "overload") ||
+		!strings.Contains(found.Verdict.Candidate, "slack rate 1%") || found.Confirmation[1].Overload != 0 {
+		t.Errorf("%s %s, assumed %q, want %q", found.Verdict.Sentence, found.Goals, found.Assumed, want)
+	}
+}
+
 // fake returns the figures of a run by its job.
 func fake(outcome func(j *compare.Job) result.Run) compare.Run {
 	return func(_ context.Context, jobs []compare.Job) ([]*result.Run, error) {

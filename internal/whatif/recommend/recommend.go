@@ -48,6 +48,8 @@ type Goals struct {
 	HasWait bool
 	// NoWait is set if waits cannot be judged: too few pods arrive.
 	NoWait bool
+	// NoUsage is set if only waits can be judged: no usage is recorded, and only slack may change.
+	NoUsage bool
 	// Overload in node minutes, and Killed pods, both per day, replace the bounds from the configuration in force, unless they are nil.
 	Overload, Killed *float64
 }
@@ -249,9 +251,14 @@ func (s *search) check(r *recording.Recording, uses []*workloadUse, start, end i
 		out.assume("%s missing in the first two thirds: the value before each gap is repeated",
 			format.PartAre(gaps, readings+gaps, "reading"))
 	}
-	if readings == 0 {
+	switch {
+	case readings > 0:
+	case s.Change == Changes{Slack: true}:
+		s.goals.NoUsage = true
+		out.assume("overload, kills and requests are not judged: no usage of pods is recorded in the first two thirds")
+	default:
 		return errors.New("--recording: found no usage of pods in the first two thirds: plimsoll record --prometheus URL records it, " +
-			"and plimsoll record --follow unless --prometheus is not set and metrics-server is missing")
+			"and plimsoll record --follow unless --prometheus is not set and metrics-server is missing; --change slack needs none")
 	}
 	arrivals, unknown, err := s.countPods(r, start, end)
 	if err != nil {

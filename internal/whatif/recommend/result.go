@@ -126,14 +126,17 @@ func (g *Goals) text() string {
 	if g.Overload == nil || g.Killed == nil {
 		killed += fmt.Sprintf(" (%g %% more counts as equal)", 100*tolerance)
 	}
-	wait := fmt.Sprintf("%g %% of the pods wait at most %s for a node", g.Percent, g.Wait)
-	switch {
-	case g.NoWait:
-		return overload + ", " + killed
-	case !g.HasWait:
-		wait += ", or not longer than in force"
+	var goals []string
+	if !g.NoUsage {
+		goals = append(goals, overload, killed)
 	}
-	return overload + ", " + killed + ", " + wait
+	if !g.NoWait {
+		goals = append(goals, fmt.Sprintf("%g %% of the pods wait at most %s for a node", g.Percent, g.Wait))
+		if !g.HasWait {
+			goals = append(goals, "or not longer than in force")
+		}
+	}
+	return strings.Join(goals, ", ")
 }
 
 // row returns the figures of a candidate on parts.
@@ -379,8 +382,10 @@ func (s *search) effect(before, after *Row) string {
 		}
 		return fmt.Sprintf("%s %s in place of %s%s", figure, format.Plain(after), format.Plain(before), unit)
 	}
-	text = fmt.Sprintf("%s, %s, %s", text, change("overload", " node minutes a day", before.Overload, after.Overload),
-		change("pods killed", " a day", before.Killed, after.Killed))
+	if !s.goals.NoUsage {
+		text = fmt.Sprintf("%s, %s, %s", text, change("overload", " node minutes a day", before.Overload, after.Overload),
+			change("pods killed", " a day", before.Killed, after.Killed))
+	}
 	switch {
 	case s.goals.NoWait:
 	case before.WaitSeconds+after.WaitSeconds == 0:
@@ -420,8 +425,10 @@ func figuresText(s *search, row *Row) string {
 	if s.CountsNodes {
 		costs = "It has %s " + s.hours() + " a day"
 	}
-	text := fmt.Sprintf(costs+", with an overload of %s node minutes and %s pods killed a day", format.Cost(row.Cost),
-		format.Plain(row.Overload), format.Plain(row.Killed))
+	text := fmt.Sprintf(costs, format.Cost(row.Cost))
+	if !s.goals.NoUsage {
+		text += fmt.Sprintf(", with an overload of %s node minutes and %s pods killed a day", format.Plain(row.Overload), format.Plain(row.Killed))
+	}
 	if s.goals.NoWait {
 		return text + "."
 	}
