@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/kubernetes/pkg/apis/core/v1/helper/qos"
 	"sigs.k8s.io/yaml"
 
@@ -72,7 +73,7 @@ func (c *constraints) add(object kinds.Object) error {
 		limits  v1.LimitRange
 		quota   v1.ResourceQuota
 	)
-	into := map[string]any{
+	into := map[string]metav1.Object{
 		"HorizontalPodAutoscaler": &scaler, "VerticalPodAutoscaler": &updater, "LimitRange": &limits, "ResourceQuota": &quota,
 	}[object.Kind.Kind]
 	err := resources.CheckQuantities(object.JSON)
@@ -81,6 +82,9 @@ func (c *constraints) add(object kinds.Object) error {
 	}
 	if err != nil {
 		return err
+	}
+	if name := into.GetName(); len(validation.IsDNS1123Subdomain(name)) > 0 { // it is in commands
+		return fmt.Errorf("metadata.name: invalid value %q", name)
 	}
 	switch into {
 	case &scaler:

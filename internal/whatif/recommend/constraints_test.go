@@ -78,7 +78,7 @@ func TestConstraints(t *testing.T) {
 		"an HPA of a container that is not": {manifests: fmt.Sprintf(hpa, "", "db", "{type: ContainerResource, containerResource: {name: memory, container: x, target: {averageUtilization: 5}}}"), want: "104 0", kept: fmt.Sprintf(reasonNoRequest, "memory") + rest},
 		"a VPA":                             {manifests: fmt.Sprintf(vpa, ""), kept: reasonUpdated + rest + " by upd"},
 		"a VPA that is off":                 {manifests: fmt.Sprintf(vpa, ", updatePolicy: {updateMode: \"Off\"}"), want: "104 118"},
-		"a VPA with a selector":             {manifests: `{apiVersion: autoscaling.k8s.io/v1beta1, kind: VerticalPodAutoscaler, metadata: {namespace: shop}, spec: {selector: {}}}`, want: "104 118"},
+		"a VPA with a selector":             {manifests: `{apiVersion: autoscaling.k8s.io/v1beta1, kind: VerticalPodAutoscaler, metadata: {namespace: shop, name: old}, spec: {selector: {}}}`, want: "104 118"},
 		// Requests are at least 200m and the limit of 1Gi / 4 = 256 MiB.
 		"a minimum and a ratio": {manifests: fmt.Sprintf(limits, "{type: Container, min: {cpu: 200m}, maxLimitRequestRatio: {memory: 4}}"), limits: "2 1Gi", want: "200 256", kept: reasonBounds + rest},
 		"a maximum of pods":     {manifests: fmt.Sprintf(limits, "{type: Pod, max: {cpu: 50m}}"), want: "50 118", kept: reasonBounds + rest},
@@ -117,6 +117,20 @@ func TestConstraints(t *testing.T) {
 		_, _ = fmt.Sscan(got, &gotCPU, &gotMemory)
 		if gotCPU < wantCPU || gotCPU > 1.05*wantCPU || gotMemory < wantMemory || gotMemory > 1.05*wantMemory || why != tc.kept {
 			t.Errorf("%s: %q, kept %q, want %q, %q", name, got, why, tc.want, tc.kept)
+		}
+	}
+}
+
+// TestInvalidConstraints verifies that a recording with an object that no API server has is refused.
+func TestInvalidConstraints(t *testing.T) {
+	for manifest, want := range map[string]string{
+		fmt.Sprintf(hpa, "\\nrm", "db", ""):        `horizontalpodautoscalers.autoscaling: metadata.name: invalid value "scaler\nrm"`,
+		fmt.Sprintf(quota, "cpu: 1e999999999", ""): "resourcequotas: ",
+		fmt.Sprintf(limits, "5"):                   "limitranges: ",
+	} {
+		_, err := newConstraints(&recording.Recording{Objects: objects(t, strings.Replace(manifest, `scaler\nrm`, `"scaler\nrm"`, 1))})
+		if err == nil || !strings.HasPrefix(err.Error(), "--recording: "+want) {
+			t.Errorf("%v, want %s", err, want)
 		}
 	}
 }
