@@ -132,7 +132,7 @@ type rule struct {
 	table []recording.WorkloadRequests
 	kept  []keptWorkloads
 	// rising is by how much the CPU and memory of the pods of each namespace rise together.
-	rising map[string]*[2]int64
+	rising map[string][2]int64
 }
 
 // keepRequests is the rule that keeps all requests.
@@ -150,9 +150,6 @@ func newRules() []rule {
 		r := rule{cpu: q[0], memory: q[1], memoryMargin: 0.15}
 		r.Name = fmt.Sprintf("requests of CPU %s, memory %s + 15 %%", quantileName(q[0]), quantileName(q[1]))
 		rules = append(rules, r)
-	}
-	for i := range rules {
-		rules[i].rising = map[string]*[2]int64{}
 	}
 	return rules
 }
@@ -220,11 +217,10 @@ func fillRules(rules []rule, uses []*workloadUse, c *constraints, largest resour
 
 // add adds the requests of a workload to the table, within what is allowed of CPU and memory.
 func (r *rule) add(u *workloadUse, allowed *[2]allowance, largest resources.Amounts) {
-	rising := r.rising[u.Namespace]
-	if rising == nil {
-		rising = &[2]int64{}
-		r.rising[u.Namespace] = rising
+	if r.rising == nil {
+		r.rising = map[string][2]int64{}
 	}
+	rising := r.rising[u.Namespace]
 	cpu, memory := r.requestsFor(u)
 	cpu, isCPUCut := allowed[0].request(cpu, max(u.running, 1), &rising[0])
 	memory, isMemoryCut := allowed[1].request(memory, max(u.running, 1), &rising[1])
@@ -235,6 +231,7 @@ func (r *rule) add(u *workloadUse, allowed *[2]allowance, largest resources.Amou
 	case isCPUCut || isMemoryCut:
 		r.kept = keep(r.kept, reasonBounds, u.text())
 	}
+	r.rising[u.Namespace] = rising
 	if cpu+memory > 0 {
 		r.table = append(r.table, recording.WorkloadRequests{Namespace: u.Namespace, Kind: u.Kind, Name: u.Name, CPU: cpu, Memory: memory})
 	}
