@@ -207,8 +207,8 @@ func (p *Pod) extended(r Resource) *Amount {
 	return &p.Extended[len(p.Extended)-1].Amount
 }
 
-// runningContainers returns the containers of a pod that run at the same time: without init containers that are no sidecars.
-func runningContainers(spec *v1.PodSpec) []v1.Container {
+// RunningContainers returns the containers of a pod that run at the same time: without init containers that are no sidecars.
+func RunningContainers(spec *v1.PodSpec) []v1.Container {
 	running := slices.Clip(spec.Containers) // append copies it
 	for _, c := range spec.InitContainers {
 		if ptr.Deref(c.RestartPolicy, "") == v1.ContainerRestartPolicyAlways {
@@ -221,7 +221,7 @@ func runningContainers(spec *v1.PodSpec) []v1.Container {
 // HostPorts returns the ports of the node that the running containers of a pod use. Containers on the network of the host use their
 // ports.
 func HostPorts(spec *v1.PodSpec) (out []v1.ContainerPort) {
-	for _, container := range runningContainers(spec) {
+	for _, container := range RunningContainers(spec) {
 		for _, port := range container.Ports {
 			if spec.HostNetwork && port.HostPort == 0 {
 				port.HostPort = port.ContainerPort

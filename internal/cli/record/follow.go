@@ -106,7 +106,7 @@ func (f *Following) Settings(cmd *cobra.Command, folder, rotateFlag string, rota
 		Folder: folder, Step: f.config.Step, Rotate: rotate, MaxBytes: size.Value(), Redact: f.redact,
 		Client: client, Usage: usage,
 		Objects: func(ctx context.Context) (*record.Cluster, error) {
-			return record.ReadCluster(ctx, config, record.ReadOptions{Areas: []string{kinds.AreaCluster}})
+			return record.ReadCluster(ctx, config, record.ReadOptions{Areas: []string{kinds.AreaCluster, kinds.AreaRequests}})
 		},
 		Log: func(line string) { fmt.Fprintln(errOut, base.Escape(line)) },
 	}

@@ -29,7 +29,7 @@ func Record(file string, source Source, seed uint64) error {
 		if err != nil {
 			return err
 		}
-		r.About.Sources = []string{"generated: " + source.Generate}
+		r.About.Sources, r.About.HasAutoscalers = []string{"generated: " + source.Generate}, true // there are none
 	} else {
 		snapshot, err := recording.OpenFlag(source.Recording)
 		if err != nil {

@@ -66,6 +66,9 @@ func TestFind(t *testing.T) {
 		t.Fatalf("no row %q in %+v", mark, r.Confirmation)
 		return Row{}
 	}
+	if lacksAutoscalers(r) {
+		t.Errorf("a generated cluster has no autoscalers: %q", r.Assumed)
+	}
 	before, after := row("in force"), row("recommended")
 	if after.Cost >= before.Cost || after.CostDifference == nil || len(r.Requests) == 0 {
 		t.Errorf("cost %v in place of %v, %d workloads", after.Cost, before.Cost, len(r.Requests))
@@ -85,7 +88,15 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestFindWithoutSomeUsage verifies that pods whose usage was not recorded are simulated and named.
+// lacksAutoscalers reports whether a result says that autoscalers of pods were not recorded.
+func lacksAutoscalers(r *Result) bool {
+	return slices.ContainsFunc(r.Assumed, func(text string) bool {
+		return strings.HasPrefix(text, "autoscalers of pods were not recorded: ")
+	})
+}
+
+// TestFindWithoutSomeUsage verifies that pods whose usage was not recorded are simulated and named, and that an earlier build recorded no
+// autoscalers.
 func TestFindWithoutSomeUsage(t *testing.T) {
 	o := options(t, compare.InProcess)
 	o.Profiles, o.Change.Slack = o.Profiles[:1], false
@@ -94,13 +105,43 @@ func TestFindWithoutSomeUsage(t *testing.T) {
 	for i := range 5 {
 		r.Pods[i].CPU, r.Pods[i].Memory = recording.Series{}, recording.Series{}
 	}
+	r.About.HasAutoscalers = false
 	o.Source.Recording = filepath.Join(t.TempDir(), "without.ndjson.gz")
 	must.Succeed(t, r.WriteFile(o.Source.Recording))
 	found, err := Find(t.Context(), o)
 	must.Succeed(t, err)
 	want := "the usage of 5 pods of the first two thirds was not recorded: it is generated around 0.4 of their requests"
-	if !slices.Contains(found.Assumed, want) {
+	if !slices.Contains(found.Assumed, want) || !lacksAutoscalers(found) {
 		t.Errorf("assumed %q, want %q", found.Assumed, want)
+	}
+}
+
+// TestSlackWithoutUsage verifies that slack is recommended without recorded usage, and that nothing else is judged or may change.
+func TestSlackWithoutUsage(t *testing.T) {
+	o := options(t, fake(func(j *compare.Job) result.Run {
+		run := cost(10, 5, 1) // of generated usage
+		if j.Autoscaler.Slack == nil {
+			run.Waits = result.Waits{9: 1000}
+		}
+		return run
+	}))
+	r, _, _, err := recording.OpenSpan(o.Source.Recording)
+	must.Succeed(t, err)
+	for i := range r.Pods {
+		r.Pods[i].CPU, r.Pods[i].Memory = recording.Series{}, recording.Series{}
+	}
+	o.Source.Recording = filepath.Join(t.TempDir(), "without.ndjson.gz")
+	must.Succeed(t, r.WriteFile(o.Source.Recording))
+	if _, err := Find(t.Context(), o); err == nil || !strings.Contains(err.Error(), "found no usage of pods") {
+		t.Errorf("%v, want that usage is missing", err)
+	}
+	o.Change, o.Goals = Changes{Slack: true}, Goals{Percent: 95, Wait: 5 * time.Second, HasWait: true}
+	found, err := Find(t.Context(), o)
+	must.Succeed(t, err)
+	const want = "overload, kills and requests are not judged: no usage of pods is recorded in the first two thirds"
+	if !slices.Contains(found.Assumed, want) || strings.Contains(found.Verdict.Sentence+found.Goals, "overload") ||
+		!strings.Contains(found.Verdict.Candidate, "slack rate 1%") || found.Confirmation[1].Overload != 0 {
+		t.Errorf("%s %s, assumed %q, want %q", found.Verdict.Sentence, found.Goals, found.Assumed, want)
 	}
 }
 

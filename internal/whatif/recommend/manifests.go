@@ -11,9 +11,9 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/kubernetes/pkg/apis/core/v1/helper/qos"
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
@@ -45,15 +45,15 @@ func (r *Result) Manifests() (out []Manifest, err error) {
 	}
 	for i := range r.Requests {
 		w := &r.Requests[i]
-		use := r.uses[(&workloadUse{Workload: resources.Workload{Namespace: w.Namespace, Kind: w.Kind, Name: w.Name}}).text()]
+		use := r.useOf(w)
 		if use == nil {
 			continue
 		}
-		text, err := patchText(w, use)
+		patches, err := r.constraints.patches(w, use)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, Manifest{fileName(w) + ".yaml", text})
+		out = append(out, patches...)
 	}
 	if len(out) == 0 {
 		out = append(out, Manifest{"README.yaml", []byte("# Nothing to apply: keep what is in force.\n")})
@@ -77,6 +77,58 @@ func profileManifest(profile engine.NamedConfig) Manifest {
 	const file = "scheduler.yaml"
 	const command = "# helm upgrade -n plimsoll-system --reuse-values --set-file scheduler.config=%s plimsoll CHART\n%s"
 	return Manifest{file, fmt.Appendf(nil, command, file, profile.Text)}
+}
+
+// useOf returns the use of the workload of requests, nil if it is not known.
+func (r *Result) useOf(w *recording.WorkloadRequests) *workloadUse {
+	return r.uses[resources.Workload{Namespace: w.Namespace, Kind: w.Kind, Name: w.Name}]
+}
+
+// assumePatches adds what the patches of requests change beside them.
+func (r *Result) assumePatches() {
+	scaled, classes := 0, 0
+	for i := range r.Requests {
+		w := &r.Requests[i]
+		u := r.useOf(w)
+		if patches, err := r.constraints.patches(w, u); err == nil && len(patches) > 1 {
+			scaled++
+		}
+		if qos.GetPodQOS(recording.SetRequests(u.pod, w.CPU, w.Memory)) != qos.GetPodQOS(u.pod) {
+			classes++
+		}
+	}
+	if len(r.Requests) > 0 {
+		r.assume("the class of service (Guaranteed, Burstable or BestEffort) changes for %s", format.Part(classes, len(r.Requests), "workload"))
+	}
+	if scaled > 0 {
+		r.assume("the number of pods is as recorded: the HorizontalPodAutoscalers of %s get amounts in place of utilizations of requests, "+
+			"with patches that are applied first", format.Of(scaled, "workload"))
+	}
+}
+
+// patches returns the patches of the HorizontalPodAutoscalers of a workload, and then the patch of the workload.
+func (c *constraints) patches(w *recording.WorkloadRequests, u *workloadUse) (out []Manifest, err error) {
+	comment, file := "", fileName(w)+".yaml"
+	for _, scaler := range c.scalers[u.Workload] {
+		patch, err := scalerPatch(scaler, w, u.pod)
+		if err != nil {
+			return nil, err
+		}
+		if patch == nil {
+			continue
+		}
+		name := notInNames.ReplaceAllString(strings.ToLower(u.Namespace+".HorizontalPodAutoscaler."+scaler.Name), "-") + ".yaml"
+		out = append(out, Manifest{name, fmt.Appendf(nil, "# kubectl patch hpa %s -n %s --type merge --patch-file %s\n"+
+			"# Apply it before %s. The targets are the same amounts of use as now, so the number of pods does not change;\n"+
+			"# then they do not depend on requests.\n%s", scaler.Name, u.Namespace, name, file, patch)})
+		comment += fmt.Sprintf("# Apply %s first: with utilizations, other requests would change the number of pods.\n", name)
+	}
+	for _, updater := range c.updaters[u.Workload] {
+		comment += fmt.Sprintf("# VerticalPodAutoscaler %s has the mode %s: it does not change pods that run.\n", updater.Name,
+			updater.Spec.UpdatePolicy.UpdateMode)
+	}
+	text, err := patchText(w, u, comment)
+	return append(out, Manifest{file, text}), err
 }
 
 var notInNames = regexp.MustCompile(`[^a-z0-9.-]+`)
@@ -109,8 +161,8 @@ func patchCommand(u *workloadUse, file string) (command string, path []string) {
 	return fmt.Sprintf("kubectl patch %s %s -n %s --patch-file %s", strings.ToLower(kind), u.Name, u.Namespace, file), path
 }
 
-// patchText returns the patch of a workload, with its use as a comment.
-func patchText(w *recording.WorkloadRequests, u *workloadUse) ([]byte, error) {
+// patchText returns the patch of a workload, with its use and more lines as a comment.
+func patchText(w *recording.WorkloadRequests, u *workloadUse, comment string) ([]byte, error) {
 	pod := recording.SetRequests(u.pod, w.CPU, w.Memory)
 	change := func(before, after *v1.ResourceRequirements) map[string]any {
 		out := map[string]any{"requests": pick(after.Requests)}
@@ -144,20 +196,18 @@ func patchText(w *recording.WorkloadRequests, u *workloadUse) ([]byte, error) {
 	fmt.Fprintf(&out, "# %s\n# %s of %s. CPU: p50 %s, p95 %s, maximum %s, requested %s.\n", command,
 		format.Of(u.readings, "reading"), format.Of(u.pods, "pod"), format.Cores(int64(u.cpu.quantile(0.5))),
 		format.Cores(int64(u.cpu.quantile(0.95))), format.Cores(int64(u.cpu.quantile(1))), format.Cores(before.CPU))
-	fmt.Fprintf(&out, "# Memory: p50 %s, p99 %s, maximum %s, requested %s.\n%s", format.Bytes(int64(u.memory.quantile(0.5))),
-		format.Bytes(int64(u.memory.quantile(0.99))), format.Bytes(int64(u.memory.quantile(1))), format.Bytes(before.Memory), raw)
+	fmt.Fprintf(&out, "# Memory: p50 %s, p99 %s, maximum %s, requested %s.\n%s%s", format.Bytes(int64(u.memory.quantile(0.5))),
+		format.Bytes(int64(u.memory.quantile(0.99))), format.Bytes(int64(u.memory.quantile(1))), format.Bytes(before.Memory), comment, raw)
 	return out.Bytes(), nil
 }
 
-// pick returns the CPU and memory of a list, with memory in whole mebibytes.
+// pick returns the CPU and memory of a list.
 func pick(list v1.ResourceList) map[string]any {
 	out := map[string]any{}
-	if cpu, ok := list[v1.ResourceCPU]; ok {
-		out["cpu"] = cpu.String()
-	}
-	if memory, ok := list[v1.ResourceMemory]; ok {
-		const mebibyte = 1 << 20
-		out["memory"] = resource.NewQuantity((memory.Value()+mebibyte-1)/mebibyte*mebibyte, resource.BinarySI).String()
+	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
+		if quantity, ok := list[name]; ok {
+			out[string(name)] = quantity.String()
+		}
 	}
 	return out
 }

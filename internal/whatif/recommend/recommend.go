@@ -48,6 +48,8 @@ type Goals struct {
 	HasWait bool
 	// NoWait is set if waits cannot be judged: too few pods arrive.
 	NoWait bool
+	// NoUsage is set if only waits can be judged: no usage is recorded, and only slack may change.
+	NoUsage bool
 	// Overload in node minutes, and Killed pods, both per day, replace the bounds from the configuration in force, unless they are nil.
 	Overload, Killed *float64
 }
@@ -152,7 +154,7 @@ func Find(ctx context.Context, o Options) (*Result, error) {
 	uses := usesOf(read, start, fitEnd)
 	r := newResult(&o, read, start, fitEnd, start+int64(s.parts)*s.seconds)
 	for _, u := range uses {
-		r.uses[u.text()] = u
+		r.uses[u.Workload] = u
 	}
 	if err := s.check(read, uses, start, fitEnd, r); err != nil {
 		return nil, err
@@ -164,8 +166,15 @@ func Find(ctx context.Context, o Options) (*Result, error) {
 	s.measureIdle(read, r)
 	r.Autoscaler = s.autoscaler
 	if o.Change.Requests {
+		if r.constraints, err = newConstraints(read); err != nil {
+			return nil, err
+		}
+		if read.LacksAutoscalers() {
+			r.assume("autoscalers of pods were not recorded: a HorizontalPodAutoscaler with a target utilization changes the number of pods " +
+				"when requests change, and a VerticalPodAutoscaler changes requests")
+		}
 		s.rules = newRules()
-		r.Kept = fillRules(s.rules, uses, largestNode(read))
+		r.Kept = fillRules(s.rules, uses, r.constraints, largestNode(read))
 		s.rules = slices.DeleteFunc(s.rules, func(r rule) bool { return r.Name != keepRequests && len(r.table) == 0 })
 	}
 	s.order = byUse(read, s.fit, start, s.seconds)
@@ -242,9 +251,14 @@ func (s *search) check(r *recording.Recording, uses []*workloadUse, start, end i
 		out.assume("%s missing in the first two thirds: the value before each gap is repeated",
 			format.PartAre(gaps, readings+gaps, "reading"))
 	}
-	if readings == 0 {
+	switch {
+	case readings > 0:
+	case s.Change == Changes{Slack: true}:
+		s.goals.NoUsage = true
+		out.assume("overload, kills and requests are not judged: no usage of pods is recorded in the first two thirds")
+	default:
 		return errors.New("--recording: found no usage of pods in the first two thirds: plimsoll record --prometheus URL records it, " +
-			"and plimsoll record --follow unless --prometheus is not set and metrics-server is missing")
+			"and plimsoll record --follow unless --prometheus is not set and metrics-server is missing; --change slack needs none")
 	}
 	arrivals, unknown, err := s.countPods(r, start, end)
 	if err != nil {

@@ -59,7 +59,8 @@ func (h histogram) quantile(q float64) float64 {
 // workloadUse is the use of the pods of a workload.
 type workloadUse struct {
 	resources.Workload
-	pods, readings int
+	// running is the number of pods that run at the end.
+	pods, running, readings int
 	// gaps is the number of readings that are missing between others.
 	gaps    int
 	seconds int64
@@ -92,7 +93,9 @@ func usesOf(r *recording.Recording, start, end int64) []*workloadUse {
 			byWorkload[w] = u
 		}
 		u.pod = p.Object
-		u.pods++
+		if u.pods++; p.Ended >= end {
+			u.running++
+		}
 		peaks := map[int64]float64{}
 		for s := max(p.CPU.First, int(start/step)); s < p.CPU.End() && int64(s)*step < end; s++ {
 			cpu, hasCPU := p.CPU.At(s)
@@ -125,9 +128,11 @@ type rule struct {
 	// cpu and memory are the quantiles, 1 for the maximum; cpuMargin and memoryMargin are added, as fractions.
 	cpu, memory, cpuMargin, memoryMargin float64
 	isVPA                                bool
-	// table has the requests of the workloads, empty to keep all. tooLarge are the workloads that it leaves out: no node has that much.
-	table    []recording.WorkloadRequests
-	tooLarge []string
+	// table has the requests of the workloads, empty to keep all. kept are workloads that it leaves out or keeps within bounds.
+	table []recording.WorkloadRequests
+	kept  []keptWorkloads
+	// rising is by how much the CPU and memory of the pods of each namespace rise together.
+	rising map[string][2]int64
 }
 
 // keepRequests is the rule that keeps all requests.
@@ -169,43 +174,67 @@ func (r *rule) requestsFor(u *workloadUse) (cpu, memory int64) {
 		max(minMemory, int64(math.Ceil(useMemory.quantile(q.memory)*(1+q.memoryMargin))))
 }
 
-// keptWorkloads are the workloads that keep their requests for one reason.
+// keptWorkloads are the workloads that keep their requests, or keep them within bounds, for one reason.
 type keptWorkloads struct {
+	// Reason continues "keep their requests".
 	Reason    string   `json:"reason"`
 	Workloads []string `json:"workloads"`
 }
 
-// reasonTooLarge is why workloads keep their requests if a rule gives them more than a node has.
-const reasonTooLarge = "no node has as much as these requests would be"
+// keep adds a workload to those with a reason.
+func keep(kept []keptWorkloads, reason, workload string) []keptWorkloads {
+	for i := range kept {
+		if kept[i].Reason == reason {
+			kept[i].Workloads = append(kept[i].Workloads, workload)
+			return kept
+		}
+	}
+	return append(kept, keptWorkloads{reason, []string{workload}})
+}
 
-// fillRules sets the tables of rules, and returns the workloads that keep their requests with all rules. Requests beyond the largest
-// allocatable amounts are not recommended.
-func fillRules(rules []rule, uses []*workloadUse, largest resources.Amounts) (kept []keptWorkloads) {
-	short := keptWorkloads{Reason: fmt.Sprintf("less than a day of use, or fewer than %d readings, are recorded", minReadings)}
+// fillRules sets the tables of rules, and returns the workloads that keep requests with all rules. Requests beyond the largest allocatable
+// amounts are not recommended.
+func fillRules(rules []rule, uses []*workloadUse, c *constraints, largest resources.Amounts) (kept []keptWorkloads) {
 	for _, u := range uses {
-		if u.seconds < minUse || u.readings < minReadings {
-			short.Workloads = append(short.Workloads, u.text())
+		if reason, name := c.keepsAll(u); reason != "" {
+			kept = keep(kept, reason, name)
 			continue
 		}
+		allowed := [2]allowance{c.allowanceFor(u, resources.CPUResource), c.allowanceFor(u, resources.MemoryResource)}
+		for i := range allowed {
+			if reason := allowed[i].reason; reason != "" {
+				kept = keep(kept, fmt.Sprintf(reason, allowed[i].Name()), u.text())
+			}
+		}
 		for i := range rules {
-			r := &rules[i]
-			if r.Name == keepRequests {
-				continue
+			if rules[i].Name != keepRequests {
+				rules[i].add(u, &allowed, largest)
 			}
-			cpu, memory := r.requestsFor(u)
-			if largest.CPU > 0 && (cpu > largest.CPU || memory > largest.Memory) {
-				r.tooLarge = append(r.tooLarge, u.text())
-				continue
-			}
-			r.table = append(r.table, recording.WorkloadRequests{
-				Namespace: u.Namespace, Kind: u.Kind, Name: u.Name, CPU: cpu, Memory: memory,
-			})
 		}
 	}
-	if len(short.Workloads) > 0 {
-		kept = append(kept, short)
-	}
 	return kept
+}
+
+// add adds the requests of a workload to the table, within what is allowed of CPU and memory.
+func (r *rule) add(u *workloadUse, allowed *[2]allowance, largest resources.Amounts) {
+	if r.rising == nil {
+		r.rising = map[string][2]int64{}
+	}
+	rising := r.rising[u.Namespace]
+	cpu, memory := r.requestsFor(u)
+	cpu, isCPUCut := allowed[0].request(cpu, max(u.running, 1), &rising[0])
+	memory, isMemoryCut := allowed[1].request(memory, max(u.running, 1), &rising[1])
+	switch {
+	case largest.CPU > 0 && (cpu > largest.CPU || memory > largest.Memory):
+		r.kept = keep(r.kept, reasonTooLarge, u.text())
+		return
+	case isCPUCut || isMemoryCut:
+		r.kept = keep(r.kept, reasonBounds, u.text())
+	}
+	r.rising[u.Namespace] = rising
+	if cpu+memory > 0 {
+		r.table = append(r.table, recording.WorkloadRequests{Namespace: u.Namespace, Kind: u.Kind, Name: u.Name, CPU: cpu, Memory: memory})
+	}
 }
 
 // summary names at most three of the workloads.
@@ -215,7 +244,7 @@ func (k *keptWorkloads) summary() string {
 	if more := len(k.Workloads) - len(names); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
-	return fmt.Sprintf("%s %s requests, because %s: %s", format.Of(len(k.Workloads), "workload"),
+	return fmt.Sprintf("%s %s requests %s: %s", format.Of(len(k.Workloads), "workload"),
 		format.Form(len(k.Workloads), "keeps its", "keep their"), k.Reason, text)
 }
 

@@ -92,16 +92,13 @@ func TestKeptWorkloads(t *testing.T) {
 		want string
 	}{
 		"a day":        {constant(1441, 100), ""},
-		"half a day":   {constant(720, 100), "1 workload keeps its requests, because less than a day of use, or fewer than 100 readings, are recorded: StatefulSet shop/db"},
-		"larger":       {constant(1441, 9000), "1 workload keeps its requests, because no node has as much as these requests would be: StatefulSet shop/db"},
+		"half a day":   {constant(720, 100), "1 workload keeps its requests because less than a day of use, or fewer than 100 readings, are recorded: StatefulSet shop/db"},
+		"larger":       {constant(1441, 9000), "1 workload keeps its requests because no node has as much as these requests would be: StatefulSet shop/db"},
 		"next to none": {constant(1441, 0), ""},
 	} {
 		rules := newRules()
-		kept := fillRules(rules, usesOf(tc.r, 0, 1<<30), large)
-		got := ""
-		if large := rules[1].tooLarge; len(large) > 0 {
-			kept = append(kept, keptWorkloads{reasonTooLarge, large})
-		}
+		kept, got := fillRules(rules, usesOf(tc.r, 0, 1<<30), &constraints{}, large), ""
+		kept = append(kept, rules[1].kept...)
 		for i := range kept {
 			got += kept[i].summary()
 		}
@@ -149,7 +146,7 @@ func TestManifests(t *testing.T) {
 		pod.OwnerReferences[0].Kind, pod.OwnerReferences[0].Name = tc.kind, tc.owner
 		pod.Spec.Containers = []v1.Container{{Name: "main"}}
 		u := usesOf(r, 0, 60)[0]
-		text, err := patchText(&recording.WorkloadRequests{Namespace: "shop", Kind: u.Kind, Name: u.Name, CPU: 200, Memory: 100 << 20}, u)
+		text, err := patchText(&recording.WorkloadRequests{Namespace: "shop", Kind: u.Kind, Name: u.Name, CPU: 200, Memory: 100 << 20}, u, "")
 		must.Succeed(t, err)
 		patch, err := yaml.YAMLToJSON(text)
 		if err != nil || string(patch) != tc.patch || !strings.HasPrefix(string(text), "# "+tc.command) {

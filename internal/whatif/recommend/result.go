@@ -9,6 +9,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
@@ -59,8 +60,9 @@ type Result struct {
 	// Autoscaler has the simulated nodes, with the measured time until an idle node is removed.
 	Autoscaler scaling.Spec `json:"-"`
 
-	// uses are the workloads by their text.
-	uses map[string]*workloadUse
+	// uses are the workloads, and constraints what acts on their requests.
+	uses        map[resources.Workload]*workloadUse
+	constraints *constraints
 	// FirstLook is set if all usage is generated around one reading, so that there is nothing to apply.
 	FirstLook bool `json:"firstLook,omitempty"`
 
@@ -104,7 +106,7 @@ func newResult(o *Options, r *recording.Recording, start, fitEnd, end int64) *Re
 	at := func(second int64) time.Time { return r.About.From.Add(time.Duration(second) * time.Second) }
 	out := &Result{
 		APIVersion: APIVersion, Kind: Kind, Source: "recording: " + o.Source.Recording,
-		Fit: Span{From: at(start), To: at(fitEnd)}, Confirm: Span{From: at(fitEnd), To: at(end)}, uses: map[string]*workloadUse{},
+		Fit: Span{From: at(start), To: at(fitEnd)}, Confirm: Span{From: at(fitEnd), To: at(end)}, uses: map[resources.Workload]*workloadUse{},
 	}
 	for _, missing := range r.About.Missing {
 		out.assume("missing in the recording: %s: %s", missing.What, missing.Why)
@@ -124,14 +126,17 @@ func (g *Goals) text() string {
 	if g.Overload == nil || g.Killed == nil {
 		killed += fmt.Sprintf(" (%g %% more counts as equal)", 100*tolerance)
 	}
-	wait := fmt.Sprintf("%g %% of the pods wait at most %s for a node", g.Percent, g.Wait)
-	switch {
-	case g.NoWait:
-		return overload + ", " + killed
-	case !g.HasWait:
-		wait += ", or not longer than in force"
+	var goals []string
+	if !g.NoUsage {
+		goals = append(goals, overload, killed)
 	}
-	return overload + ", " + killed + ", " + wait
+	if !g.NoWait {
+		goals = append(goals, fmt.Sprintf("%g %% of the pods wait at most %s for a node", g.Percent, g.Wait))
+		if !g.HasWait {
+			goals = append(goals, "or not longer than in force")
+		}
+	}
+	return strings.Join(goals, ", ")
 }
 
 // row returns the figures of a candidate on parts.
@@ -278,9 +283,7 @@ func (s *search) conclude(r *Result, best *candidate, parts []int) {
 	}
 	r.Profile, r.profile, r.profileIsKept = use.profile.Name, use.profile, use.profile.Name == s.Current.Name
 	r.Requests = use.requests.table
-	if large := use.requests.tooLarge; len(large) > 0 {
-		r.Kept = append(r.Kept, keptWorkloads{Reason: reasonTooLarge, Workloads: large})
-	}
+	r.Kept = append(r.Kept, use.requests.kept...)
 	if use.slack.name != s.inForce.slack.name {
 		r.Policy = use.slack.policy
 	}
@@ -321,6 +324,7 @@ func (s *search) conclude(r *Result, best *candidate, parts []int) {
 	for i := range r.Kept {
 		r.assume("%s", r.Kept[i].summary())
 	}
+	r.assumePatches()
 }
 
 // confirmedText states in how many of the parts to confirm the goals are reached.
@@ -378,8 +382,10 @@ func (s *search) effect(before, after *Row) string {
 		}
 		return fmt.Sprintf("%s %s in place of %s%s", figure, format.Plain(after), format.Plain(before), unit)
 	}
-	text = fmt.Sprintf("%s, %s, %s", text, change("overload", " node minutes a day", before.Overload, after.Overload),
-		change("pods killed", " a day", before.Killed, after.Killed))
+	if !s.goals.NoUsage {
+		text = fmt.Sprintf("%s, %s, %s", text, change("overload", " node minutes a day", before.Overload, after.Overload),
+			change("pods killed", " a day", before.Killed, after.Killed))
+	}
 	switch {
 	case s.goals.NoWait:
 	case before.WaitSeconds+after.WaitSeconds == 0:
@@ -419,8 +425,10 @@ func figuresText(s *search, row *Row) string {
 	if s.CountsNodes {
 		costs = "It has %s " + s.hours() + " a day"
 	}
-	text := fmt.Sprintf(costs+", with an overload of %s node minutes and %s pods killed a day", format.Cost(row.Cost),
-		format.Plain(row.Overload), format.Plain(row.Killed))
+	text := fmt.Sprintf(costs, format.Cost(row.Cost))
+	if !s.goals.NoUsage {
+		text += fmt.Sprintf(", with an overload of %s node minutes and %s pods killed a day", format.Plain(row.Overload), format.Plain(row.Killed))
+	}
 	if s.goals.NoWait {
 		return text + "."
 	}

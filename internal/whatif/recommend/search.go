@@ -131,7 +131,9 @@ func (s *search) simulate(candidates []*candidate, parts ...int) error {
 		return err
 	}
 	for i, f := range missing {
-		*f = newFigures(runs[i], s.settle)
+		if *f = newFigures(runs[i], s.settle); s.goals.NoUsage {
+			(*f).overload, (*f).saturation, (*f).killed = 0, 0, 0
+		}
 		s.simulated++
 	}
 	return nil

@@ -74,6 +74,7 @@ func ReadCluster(ctx context.Context, config *rest.Config, options ReadOptions) 
 			}
 		case why == "" || kind.Required:
 			return nil, fmt.Errorf("reading %s: %w", kind, err)
+		case why == notServed && kind.Area == kinds.AreaRequests: // there are none
 		default:
 			c.addMissing(kind.String(), why, !kind.IsOptional())
 		}
@@ -84,7 +85,9 @@ func ReadCluster(ctx context.Context, config *rest.Config, options ReadOptions) 
 	} else {
 		kubernetes = info.GitVersion
 	}
-	return &Cluster{recording.NewSnapshot(now, kubernetes, objects, c.missing), c.nodes}, ctx.Err()
+	out := recording.NewSnapshot(now, kubernetes, objects, c.missing)
+	out.About.HasAutoscalers = c.Areas == nil || slices.Contains(c.Areas, kinds.AreaRequests)
+	return &Cluster{out, c.nodes}, ctx.Err()
 }
 
 // collector is the state of a call of ReadCluster.

@@ -248,6 +248,40 @@ func TestReadCanceled(t *testing.T) {
 	}
 }
 
+// TestReadWhatActsOnRequests checks that autoscalers and limits of requests are read where they are served, that an API that is not served
+// has none, and that one that must not be listed is missing.
+func TestReadWhatActsOnRequests(t *testing.T) {
+	const autoscalers, vpas = "/apis/autoscaling/v2/horizontalpodautoscalers", "/apis/autoscaling.k8s.io/v1beta2/verticalpodautoscalers"
+	a := &api{objects: map[string][]string{
+		pods: {"a"}, nodes: {"a"}, autoscalers: {"web"}, vpas: {"db"}, "/api/v1/limitranges": {"small"}, "/api/v1/resourcequotas": {"team"},
+	}}
+	read := func(areas ...string) *Cluster {
+		cluster, err := ReadCluster(t.Context(), serve(t, a), ReadOptions{Areas: areas})
+		must.Succeed(t, err)
+		return cluster
+	}
+	all := read(kinds.AreaCluster, kinds.AreaRequests)
+	for _, resource := range []string{"horizontalpodautoscalers", "verticalpodautoscalers", "limitranges", "resourcequotas"} {
+		if len(all.List(resource)) != 1 {
+			t.Errorf("%d %s, want 1", len(all.List(resource)), resource)
+		}
+	}
+	if !all.About.HasAutoscalers || read(kinds.AreaCluster).About.HasAutoscalers {
+		t.Error("a recording does not say whether autoscalers were read")
+	}
+	delete(a.objects, vpas)
+	a.status = map[string]int{autoscalers: http.StatusForbidden}
+	what := []string{}
+	for _, missing := range read(kinds.AreaRequests, kinds.AreaCluster).About.Missing {
+		if strings.Contains(missing.What, "autoscal") {
+			what = append(what, missing.What)
+		}
+	}
+	if want := []string{"horizontalpodautoscalers.autoscaling"}; !slices.Equal(what, want) {
+		t.Errorf("missing %q, want %q", what, want)
+	}
+}
+
 func TestReadAreas(t *testing.T) {
 	a := &api{objects: map[string][]string{pods: {"a"}, nodes: {"a"}}}
 	if _, err := ReadCluster(t.Context(), serve(t, a), ReadOptions{Areas: []string{kinds.AreaCluster}}); err != nil {

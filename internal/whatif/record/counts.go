@@ -81,6 +81,10 @@ var neverExported = []recording.Missing{
 		Why:  "not exported: they select the label " + OwnerLabel + ", which is added to their pods, so that they are spread by default",
 	},
 	{
+		What: "HorizontalPodAutoscalers, VerticalPodAutoscalers, LimitRanges and ResourceQuotas",
+		Why:  "not read from Prometheus: recommend does not know what they do to requests",
+	},
+	{
 		What: "taints of node conditions (" + conditionTaints + "*)",
 		Why:  "not recorded: nodes have none",
 	},

@@ -39,6 +39,7 @@ func (f *follower) start(ctx context.Context, now time.Time) error {
 		missing.add("objects other than nodes and pods", "they could not be read: "+why)
 	}
 	about.Kubernetes, missing = cluster.About.Kubernetes, append(missing, cluster.About.Missing...)
+	about.HasAutoscalers = cluster.About.HasAutoscalers
 	if f.Usage == nil {
 		missing.add("usage of pods", "no source of usage is configured")
 	}

@@ -112,7 +112,7 @@ func (j *joiner) add(r *Recording, offset int64) {
 	if r.About.To.After(j.About.To) {
 		j.About.To = r.About.To
 	}
-	j.Objects = r.Objects // the newest
+	j.Objects, j.About.HasAutoscalers = r.Objects, r.About.HasAutoscalers // the newest
 }
 
 // endMissing ends what the newest recording lacks: it was seen last at the end of those before.

@@ -15,7 +15,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording/kinds"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
@@ -57,7 +56,7 @@ func (r *Recording) Part(from, to int64) (*Part, error) {
 		return nil, fmt.Errorf("found %d s from second %d to %d: must be at least %d s", max(to-from, 0), from, to, step)
 	}
 	var err error
-	if in.objects, err = manifest.ReadReferred(r.documents(func(*kinds.Kind) bool { return true })); err != nil {
+	if in.objects, err = manifest.ReadReferred(r.documents(isOfCluster)); err != nil {
 		return nil, err
 	}
 	in.objects.Kubernetes = r.About.Kubernetes

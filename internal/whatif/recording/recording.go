@@ -48,8 +48,17 @@ type About struct {
 	Sources []string `json:"sources"`
 	// Missing lists data that could not be recorded and how it is treated.
 	Missing []Missing `json:"missing"`
+	// HasAutoscalers is set if HorizontalPodAutoscalers and other objects that act on requests were read, so that there are no others.
+	HasAutoscalers bool `json:"autoscalers,omitempty"`
 	// Kills are the containers that the kernel killed for their memory, at most MaxKills. Only plimsoll record --follow records them.
 	Kills []Kill `json:"memoryKills,omitempty"`
+}
+
+// LacksAutoscalers reports whether it is not known what autoscalers of pods the cluster had, unless Missing says so.
+func (r *Recording) LacksAutoscalers() bool {
+	return !r.About.HasAutoscalers && !slices.ContainsFunc(r.Objects, func(o kinds.Object) bool {
+		return o.Kind != nil && o.Kind.Area == kinds.AreaRequests
+	}) && !slices.ContainsFunc(r.About.Missing, func(m Missing) bool { return strings.HasPrefix(m.What, "HorizontalPodAutoscalers") })
 }
 
 // MaxKills is the largest number of kills in a recording.

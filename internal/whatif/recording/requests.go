@@ -3,6 +3,7 @@ package recording
 import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/kubernetes/pkg/apis/core/v1/helper/qos"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
@@ -39,7 +40,7 @@ func (in *Input) SetRequests(list []WorkloadRequests) {
 
 // SetRequests returns a copy of a pod whose containers request an amount of CPU, in millicores, and of memory, in bytes, together; 0 keeps
 // their own. They share the amount by what they requested, equally if they requested nothing. Sidecars keep their requests, which are
-// a part of the amount. Limits are raised to the requests.
+// a part of the amount. Memory is rounded up to whole MiB. Limits are raised to the requests; those of a Guaranteed pod follow them.
 func SetRequests(pod *v1.Pod, milliCPU, memory int64) *v1.Pod {
 	changed := *pod
 	changed.Spec.Containers = make([]v1.Container, len(pod.Spec.Containers))
@@ -47,30 +48,24 @@ func SetRequests(pod *v1.Pod, milliCPU, memory int64) *v1.Pod {
 		pod.Spec.Containers[i].DeepCopyInto(&changed.Spec.Containers[i])
 	}
 	changed.Spec.Resources = pod.Spec.Resources.DeepCopy()
-	sidecars := v1.ResourceList{}
-	for i := range pod.Spec.InitContainers {
-		if policy := pod.Spec.InitContainers[i].RestartPolicy; policy != nil && *policy == v1.ContainerRestartPolicyAlways {
-			for name, amount := range pod.Spec.InitContainers[i].Resources.Requests {
-				sum := sidecars[name]
-				sum.Add(amount)
-				sidecars[name] = sum
-			}
-		}
-	}
+	follow := qos.GetPodQOS(pod) == v1.PodQOSGuaranteed
 	for name, amount := range map[v1.ResourceName]int64{v1.ResourceCPU: milliCPU, v1.ResourceMemory: memory} {
 		if amount <= 0 {
 			continue
 		}
 		if changed.Spec.Resources != nil && !changed.Spec.Resources.Requests.Name(name, resource.DecimalSI).IsZero() {
-			setRequest(changed.Spec.Resources, name, amount)
+			setRequest(changed.Spec.Resources, name, amount, follow)
 		}
-		shareRequest(changed.Spec.Containers, name, max(amount-amountOf(sidecars, name), 1))
+		for _, sidecar := range resources.RunningContainers(&pod.Spec)[len(pod.Spec.Containers):] {
+			amount -= amountOf(sidecar.Resources.Requests, name)
+		}
+		shareRequest(changed.Spec.Containers, name, max(amount, 1), follow)
 	}
 	return &changed
 }
 
 // shareRequest makes containers request an amount of a resource together.
-func shareRequest(containers []v1.Container, name v1.ResourceName, amount int64) {
+func shareRequest(containers []v1.Container, name v1.ResourceName, amount int64, follow bool) {
 	var sum int64
 	for i := range containers {
 		sum += amountOf(containers[i].Resources.Requests, name)
@@ -85,21 +80,21 @@ func shareRequest(containers []v1.Container, name v1.ResourceName, amount int64)
 			share = rest
 		}
 		rest -= share
-		setRequest(&containers[i].Resources, name, share)
+		setRequest(&containers[i].Resources, name, share, follow)
 	}
 }
 
-// setRequest sets a request, and raises a limit below it.
-func setRequest(r *v1.ResourceRequirements, name v1.ResourceName, amount int64) {
+// setRequest sets a request, and a limit if it is below or follows.
+func setRequest(r *v1.ResourceRequirements, name v1.ResourceName, amount int64, follow bool) {
 	if r.Requests == nil {
 		r.Requests = v1.ResourceList{}
 	}
-	quantity := resource.NewQuantity(amount, resource.BinarySI)
+	quantity := resource.NewQuantity(resources.Multiply(resources.DivUp(amount, 1<<20), 1<<20), resource.BinarySI)
 	if name == v1.ResourceCPU {
 		quantity = resource.NewMilliQuantity(amount, resource.DecimalSI)
 	}
 	r.Requests[name] = *quantity
-	if limit, ok := r.Limits[name]; ok && limit.Cmp(*quantity) < 0 {
+	if limit, ok := r.Limits[name]; ok && (follow || limit.Cmp(*quantity) < 0) {
 		r.Limits[name] = *quantity
 	}
 }

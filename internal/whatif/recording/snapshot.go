@@ -55,9 +55,12 @@ func IsSnapshot(text string) bool {
 	return err == nil && about.isSnapshot()
 }
 
+// isOfCluster reports whether objects of a kind affect scheduling.
+func isOfCluster(k *kinds.Kind) bool { return k.Area == kinds.AreaCluster }
+
 // Cluster returns the objects of a snapshot that affect scheduling.
 func (r *Recording) Cluster() (*manifest.Objects, error) {
-	objects, err := manifest.ReadFrom(r.documents(func(k *kinds.Kind) bool { return k.Area == kinds.AreaCluster }), false)
+	objects, err := manifest.ReadFrom(r.documents(isOfCluster), false)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +125,7 @@ func (r *Recording) Redact(key []byte) (*Recording, error) {
 		missing = append(missing, Missing{kind, why})
 	}
 	out := NewSnapshot(r.About.From, r.About.Kubernetes, objects, missing)
-	out.About.Redacted = true
+	out.About.Redacted, out.About.HasAutoscalers = true, r.About.HasAutoscalers
 	if r.Load != nil {
 		reading := *r.Load
 		reading.Nodes = make(map[string]load.Node, len(r.Load.Nodes))

@@ -8,12 +8,14 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
@@ -25,11 +27,12 @@ import (
 	slackv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 )
 
-// Areas of kinds: the objects that affect scheduling, slack planning and placement.
+// Areas of kinds: the objects that affect scheduling, requests, slack planning and placement.
 const (
-	AreaCluster = "cluster"
-	AreaSlack   = "slack"
-	AreaHub     = "hub"
+	AreaCluster  = "cluster"
+	AreaRequests = "requests"
+	AreaSlack    = "slack"
+	AreaHub      = "hub"
 )
 
 // Kind is a kind of objects in a recording.
@@ -70,6 +73,18 @@ type CapacityBuffer struct {
 	Percentage     int32                        `json:"percentage"`
 }
 
+// VerticalPodAutoscaler has the fields that are read of the kind of this name, whose CRD is no dependency.
+type VerticalPodAutoscaler struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		TargetRef    autoscalingv2.CrossVersionObjectReference `json:"targetRef"`
+		UpdatePolicy struct {
+			UpdateMode string `json:"updateMode"`
+		} `json:"updatePolicy"`
+	} `json:"spec"`
+}
+
 // All has all kinds in the order in which they are read: pods before nodes, so that a snapshot has the
 // nodes of its pods unless they are deleted meanwhile.
 var All = []*Kind{
@@ -96,6 +111,10 @@ var All = []*Kind{
 	newKind[resourcev1.ResourceClaimTemplate](AreaCluster, resourceGroup, "resourceclaimtemplates", "v1"),
 	newKind[resourcev1.DeviceClass](AreaCluster, resourceGroup, "deviceclasses", "v1"),
 	newKind[resourcev1.ResourceSlice](AreaCluster, resourceGroup, "resourceslices", "v1"),
+	newKind[autoscalingv2.HorizontalPodAutoscaler](AreaRequests, "autoscaling", "horizontalpodautoscalers", "v2"),
+	newKind[VerticalPodAutoscaler](AreaRequests, "autoscaling.k8s.io", "verticalpodautoscalers", "v1", "v1beta2"),
+	newKind[v1.LimitRange](AreaRequests, "", "limitranges", "v1"),
+	newKind[v1.ResourceQuota](AreaRequests, "", "resourcequotas", "v1"),
 	newKind[slackv1alpha1.ResourceSlack](AreaSlack, plimsollGroup, "resourceslacks", "v1alpha1"),
 	newKind[CapacityBuffer](AreaSlack, "autoscaling.x-k8s.io", "capacitybuffers", "v1beta1", "v1alpha1"),
 	newKind[v1.PodTemplate](AreaSlack, "", "podtemplates", "v1"),

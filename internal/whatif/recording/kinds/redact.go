@@ -159,6 +159,8 @@ func innerField(field, key, name string, value any) string {
 		return labelField(name)
 	case key != "" && (name == "value" || name == "values"):
 		return labelField(key)
+	case (field == "target" || field == "current") && name == "value": // of a HorizontalPodAutoscaler
+		return amount
 	case field == "drivers[]" && name == "name": // of a CSINode
 		return "driver"
 	}
@@ -182,7 +184,8 @@ func labelField(key string) string {
 // fieldName returns the name of a field of an object, or the pseudonym of a key.
 func (r *Redactor) fieldName(field, name string, value any) string {
 	isKey := labelMaps.Has(field) && isText(value) || field == byCluster
-	if known().amounts.Has(field) || !isKey && known().all.Has(name) {
+	isOfQuota := field == "hard" || field == "used" // whose keys have names of storage classes and of CRDs
+	if known().amounts.Has(field) && !isOfQuota || !isKey && known().all.Has(name) {
 		return name
 	}
 	return r.text(label, name)

@@ -56,6 +56,8 @@ const vocabulary = `
 	CronJob PodGroup InternalIP ExternalIP Hostname Requested Allocatable ignore Karpenter ClusterAutoscaler
 	HubAcceptedManagedCluster ManagedClusterJoined ManagedClusterConditionAvailable PlacementSatisfied PlacementMisconfigured
 	AllDecisionsScheduled ExclusiveClusterSetLabel LabelSelector Additive Exact BuiltIn AddOn Label Claim ClusterName Score
+	Resource ContainerResource Pods Object External Utilization AverageValue Value Off Initial Auto InPlaceOrRecreate Container
+	requests.cpu requests.memory limits.cpu limits.memory NotTerminating NotBestEffort
 	Balance Steady ResourceRatioCPU ResourceRatioMemory ResourceAllocatableCPU ResourceAllocatableMemory FitReplicas FitWait FitCost`
 
 // words returns the texts that redaction keeps.

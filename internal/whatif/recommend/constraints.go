@@ -1,0 +1,326 @@
+package recommend
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/kubernetes/pkg/apis/core/v1/helper/qos"
+	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording/kinds"
+)
+
+// Reasons for which workloads keep requests, or keep them within bounds.
+const (
+	reasonShort     = "because less than a day of use, or fewer than 100 readings, are recorded"
+	reasonTooLarge  = "because no node has as much as these requests would be"
+	reasonUpdated   = "because a VerticalPodAutoscaler updates them"
+	reasonExclusive = "because Guaranteed pods with whole CPUs may have these CPUs for themselves"
+	reasonManaged   = "of %s because another controller, such as KEDA, manages the HorizontalPodAutoscaler that divides use by them"
+	reasonNoRequest = "of %s because a HorizontalPodAutoscaler divides use by them, and a container has none"
+	reasonNearLimit = "of %s because the pods are Guaranteed and came near their limits"
+	reasonConflict  = "of %s because the LimitRanges of the namespace allow no other"
+	reasonBounds    = "within the LimitRanges and ResourceQuotas of the namespace"
+)
+
+// nearLimit is the use as a fraction of the limit up to which the limits of Guaranteed pods follow their requests: the maximum and 15 %.
+const nearLimit = 1 / 1.15
+
+// minChange is the change of a request, as a fraction, below which it is kept: a change restarts pods.
+const minChange = 0.05
+
+// constraints are the objects of a recording that act on requests.
+type constraints struct {
+	scalers  map[resources.Workload][]*autoscalingv2.HorizontalPodAutoscaler
+	updaters map[resources.Workload][]*kinds.VerticalPodAutoscaler
+	// limits and quotas are by namespace.
+	limits map[string][]v1.LimitRangeItem
+	quotas map[string][]*v1.ResourceQuota
+}
+
+// newConstraints returns the constraints of a recording.
+func newConstraints(r *recording.Recording) (*constraints, error) {
+	c := &constraints{
+		scalers:  map[resources.Workload][]*autoscalingv2.HorizontalPodAutoscaler{},
+		updaters: map[resources.Workload][]*kinds.VerticalPodAutoscaler{},
+		limits:   map[string][]v1.LimitRangeItem{}, quotas: map[string][]*v1.ResourceQuota{},
+	}
+	for _, object := range r.Objects {
+		if object.Kind == nil || object.Kind.Area != kinds.AreaRequests {
+			continue
+		}
+		if err := c.add(object); err != nil {
+			return nil, fmt.Errorf("--recording: %s: %w", object, err)
+		}
+	}
+	return c, nil
+}
+
+// add adds an object.
+func (c *constraints) add(object kinds.Object) error {
+	var (
+		scaler  autoscalingv2.HorizontalPodAutoscaler
+		updater kinds.VerticalPodAutoscaler
+		limits  v1.LimitRange
+		quota   v1.ResourceQuota
+	)
+	into := map[string]metav1.Object{
+		"HorizontalPodAutoscaler": &scaler, "VerticalPodAutoscaler": &updater, "LimitRange": &limits, "ResourceQuota": &quota,
+	}[object.Kind.Kind]
+	err := resources.CheckQuantities(object.JSON)
+	if err == nil {
+		err = json.Unmarshal(object.JSON, into)
+	}
+	if err != nil {
+		return err
+	}
+	if name := into.GetName(); len(validation.IsDNS1123Subdomain(name)) > 0 { // it is in commands
+		return fmt.Errorf("metadata.name: invalid value %q", name)
+	}
+	switch into {
+	case &scaler:
+		w := targetOf(scaler.Namespace, &scaler.Spec.ScaleTargetRef)
+		c.scalers[w] = append(c.scalers[w], &scaler)
+	case &updater:
+		w := targetOf(updater.Namespace, &updater.Spec.TargetRef)
+		c.updaters[w] = append(c.updaters[w], &updater)
+	case &limits:
+		c.limits[limits.Namespace] = append(c.limits[limits.Namespace], limits.Spec.Limits...)
+	default:
+		c.quotas[quota.Namespace] = append(c.quotas[quota.Namespace], &quota)
+	}
+	return nil
+}
+
+// targetOf returns the workload whose pods belong to the target of an autoscaler.
+func targetOf(namespace string, target *autoscalingv2.CrossVersionObjectReference) resources.Workload {
+	kind := target.Kind
+	switch kind {
+	case "Deployment":
+		kind = "ReplicaSet"
+	case "CronJob":
+		kind = "Job"
+	}
+	return resources.Workload{Namespace: namespace, Kind: kind, Name: target.Name}
+}
+
+// updates reports whether a VerticalPodAutoscaler changes the requests of pods that run.
+func updates(updater *kinds.VerticalPodAutoscaler) bool {
+	mode := updater.Spec.UpdatePolicy.UpdateMode
+	return mode != "Off" && mode != "Initial"
+}
+
+// keepsAll returns why a workload keeps all requests, and its name, or an empty reason.
+func (c *constraints) keepsAll(u *workloadUse) (reason, name string) {
+	if u.seconds < minUse || u.readings < minReadings {
+		return reasonShort, u.text()
+	}
+	if i := slices.IndexFunc(c.updaters[u.Workload], updates); i >= 0 {
+		return reasonUpdated, u.text() + " by " + c.updaters[u.Workload][i].Name
+	}
+	for i := range u.pod.Spec.Containers {
+		cpu := resources.CPUResource.Amount(u.pod.Spec.Containers[i].Resources.Requests[v1.ResourceCPU])
+		if u.isGuaranteed() && cpu > 0 && cpu%1000 == 0 {
+			return reasonExclusive, u.text()
+		}
+	}
+	return "", ""
+}
+
+// isGuaranteed reports whether the pods of the workload have the class Guaranteed.
+func (u *workloadUse) isGuaranteed() bool { return qos.GetPodQOS(u.pod) == v1.PodQOSGuaranteed }
+
+// allowance is what a workload may request of a resource.
+type allowance struct {
+	resources.Resource
+	// reason is why the request is kept, empty if it may change.
+	reason string
+	// before is the request of a pod. The next one is from low to high, both from LimitRanges; that of a Guaranteed pod is at least
+	// follow, with which its limit is not near its use.
+	before, low, high, follow int64
+	// left is what the quotas of the namespace leave for all pods.
+	left int64
+}
+
+// allowanceFor returns what a workload may request of a resource.
+func (c *constraints) allowanceFor(u *workloadUse, r resources.Resource) allowance {
+	a := allowance{Resource: r, high: math.MaxInt64, left: math.MaxInt64}
+	a.before, _ = requested(u.pod, r, "")
+	for i := range c.limits[u.Namespace] {
+		a.limit(&c.limits[u.Namespace][i], u)
+	}
+	c.readQuotas(&a, u)
+	if used := map[v1.ResourceName]histogram{v1.ResourceCPU: u.cpu, v1.ResourceMemory: u.memory}[r.Name()]; u.isGuaranteed() {
+		a.follow = int64(math.Ceil(used.quantile(1) / nearLimit))
+	}
+	switch {
+	case a.low > a.high:
+		a.reason = reasonConflict
+	case a.follow > a.before:
+		a.reason = reasonNearLimit
+	}
+	for _, scaler := range c.scalers[u.Workload] {
+		for i := range scaler.Spec.Metrics {
+			container, target := utilizationOf(&scaler.Spec.Metrics[i], r)
+			if target == nil {
+				continue
+			}
+			if _, ok := requested(u.pod, r, container); !ok {
+				a.reason = reasonNoRequest
+			}
+			if metav1.GetControllerOfNoCopy(scaler) != nil {
+				a.reason = reasonManaged
+			}
+		}
+	}
+	return a
+}
+
+// requested returns what the containers of a pod that run at the same time request, or one of them if it has a name, as the controller of
+// HorizontalPodAutoscalers computes it. It returns false if a container has no request.
+func requested(pod *v1.Pod, r resources.Resource, container string) (sum int64, ok bool) {
+	if all := pod.Spec.Resources; all != nil && container == "" {
+		if quantity, ok := all.Requests[r.Name()]; ok {
+			return r.Amount(quantity), true
+		}
+	}
+	found, ok := false, true
+	for _, c := range resources.RunningContainers(&pod.Spec) {
+		if container == "" || container == c.Name {
+			quantity, has := c.Resources.Requests[r.Name()]
+			sum, ok, found = resources.Add(sum, r.Amount(quantity)), ok && has, true
+		}
+	}
+	return sum, ok && found
+}
+
+// utilizationOf returns the target of a metric that divides the use of a resource by its request, and the container that it is limited to;
+// nil for other metrics.
+func utilizationOf(m *autoscalingv2.MetricSpec, r resources.Resource) (container string, target *autoscalingv2.MetricTarget) {
+	var name v1.ResourceName
+	switch {
+	case m.Resource != nil:
+		name, target = m.Resource.Name, &m.Resource.Target
+	case m.ContainerResource != nil:
+		name, container, target = m.ContainerResource.Name, m.ContainerResource.Container, &m.ContainerResource.Target
+	}
+	if name != r.Name() || target.AverageUtilization == nil {
+		return "", nil
+	}
+	return container, target
+}
+
+// limit applies a limit of a LimitRange to pods whose containers share the request as SetRequests does.
+func (a *allowance) limit(item *v1.LimitRangeItem, u *workloadUse) {
+	unit, containers := int64(1), u.pod.Spec.Containers
+	if a.Name() == v1.ResourceMemory {
+		unit = 1 << 20
+	}
+	rest := int64(len(containers) - 1) // the last container has what the others leave by rounding down
+	var sum, sidecars int64
+	for i, c := range resources.RunningContainers(&u.pod.Spec) {
+		if amount := a.Amount(c.Resources.Requests[a.Name()]); i < len(containers) {
+			sum = resources.Add(sum, amount)
+		} else {
+			sidecars = resources.Add(sidecars, amount)
+		}
+	}
+	// bound keeps the part share/all of a request, without a fixed part of it, within the limit.
+	bound := func(fixed, share, all, maxLimit, slack int64) {
+		least, most := a.Amount(item.Min[a.Name()]), a.Amount(item.Max[a.Name()])
+		if ratio := item.MaxLimitRequestRatio[a.Name()]; !ratio.IsZero() && !u.isGuaranteed() {
+			least = max(least, int64(math.Ceil(float64(maxLimit)/ratio.AsApproximateFloat64())))
+		}
+		if least > 0 {
+			a.low = max(a.low, resources.Add(fixed, resources.MulDivUp(least, all, share)+min(all-share, 1)))
+		}
+		if most > 0 {
+			a.high = min(a.high, resources.Add(fixed, resources.MulDiv(most/unit*unit-slack, all, share)))
+		}
+	}
+	switch item.Type {
+	case v1.LimitTypePod:
+		pod := resources.NewPod(u.pod)
+		bound(0, 1, 1, pod.Get(a.Resource).Limit, rest*unit)
+	case v1.LimitTypeContainer:
+		for i := range containers {
+			list := &containers[i].Resources
+			share, all := a.Amount(list.Requests[a.Name()]), sum
+			if sum == 0 {
+				share, all = 1, int64(len(containers))
+			}
+			if share > 0 {
+				bound(sidecars, share, all, a.Amount(list.Limits[a.Name()]), rest)
+			}
+		}
+	}
+}
+
+// readQuotas applies the quotas of the namespace. Those with scopes count, too.
+func (c *constraints) readQuotas(a *allowance, u *workloadUse) {
+	pod := resources.NewPod(u.pod)
+	for _, quota := range c.quotas[u.Namespace] {
+		for key, hard := range quota.Status.Hard {
+			switch key {
+			case a.Name(), "requests." + a.Name():
+				a.left = min(a.left, max(a.Amount(hard)-a.Amount(quota.Status.Used[key]), 0))
+			case "limits." + a.Name():
+				if limit := pod.Get(a.Resource); !limit.Unbounded {
+					a.high = min(a.high, max(limit.Limit, a.before)) // so that the limit need not rise
+				}
+			}
+		}
+	}
+}
+
+// request returns the request for an amount by a rule, 0 if it is kept, and whether it is another than the rule's because of LimitRanges or
+// quotas. rising is by how much the pods of the namespace rise already.
+func (a *allowance) request(amount int64, pods int, rising *int64) (request int64, isCut bool) {
+	if a.reason != "" {
+		return 0, false
+	}
+	wanted := max(amount, a.follow)
+	request = min(max(wanted, a.low), a.high)
+	if rise := resources.Multiply(max(request-a.before, 0), int64(pods)); rise > a.left-*rising {
+		request = min(request, a.before+(a.left-*rising)/int64(pods))
+	}
+	isCut = request != wanted
+	if math.Abs(float64(request-a.before)) < minChange*float64(a.before) {
+		return 0, isCut
+	}
+	*rising = resources.Add(*rising, resources.Multiply(max(request-a.before, 0), int64(pods)))
+	return request, isCut
+}
+
+// scalerPatch returns the command and the patch of a HorizontalPodAutoscaler with which it scales a workload by the use at which it does now,
+// whatever the requests that change. It returns no patch if it does not scale by the utilization of what changes.
+func scalerPatch(scaler *autoscalingv2.HorizontalPodAutoscaler, w *recording.WorkloadRequests, pod *v1.Pod) (patch []byte, err error) {
+	metrics, changes := scaler.DeepCopy().Spec.Metrics, false
+	for i := range metrics {
+		for r, amount := range map[resources.Resource]int64{resources.CPUResource: w.CPU, resources.MemoryResource: w.Memory} {
+			container, target := utilizationOf(&metrics[i], r)
+			if target == nil || amount == 0 {
+				continue
+			}
+			before, _ := requested(pod, r, container)
+			value := resource.NewQuantity(resources.MulDivUp(before, int64(*target.AverageUtilization), 100), resource.BinarySI)
+			if r == resources.CPUResource {
+				value = resource.NewMilliQuantity(value.Value(), resource.DecimalSI)
+			}
+			*target, changes = autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType, AverageValue: value}, true
+		}
+	}
+	if !changes {
+		return nil, nil
+	}
+	return yaml.Marshal(map[string]any{"spec": map[string]any{"metrics": metrics}})
+}
