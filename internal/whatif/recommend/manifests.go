@@ -31,8 +31,12 @@ type Manifest struct {
 }
 
 // Manifests returns what to apply: the Helm values of the profile, the ResourceSlack, and a patch of the pod template of each workload.
-// Comments state how each is applied. What is kept is left out.
+// Comments state how each is applied. What is kept is left out. It returns an error if the goals are not confirmed.
 func (r *Result) Manifests() (out []Manifest, err error) {
+	if !r.Confirmed {
+		part := map[bool]string{false: "first two thirds", true: "last third"}[r.Reached]
+		return nil, fmt.Errorf("found nothing to apply: not confirmed: on the %s %s", part, strings.Join(r.Missed, "; "))
+	}
 	if !r.profileIsKept {
 		out = append(out, profileManifest(r.profile))
 	}
