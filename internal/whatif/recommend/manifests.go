@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -83,15 +82,13 @@ func profileManifest(profile engine.NamedConfig) Manifest {
 	return Manifest{file, fmt.Appendf(nil, command, file, profile.Text)}
 }
 
-var notInNames = regexp.MustCompile(`[^a-z0-9.-]+`)
-
-// fileName returns the name of the patch file of a workload.
+// fileName returns the name of the patch file of a workload. Names of recordings are those of Kubernetes, see manifest.CheckNames.
 func fileName(w *recording.WorkloadRequests) string {
 	kind := w.Kind
 	if kind == "ReplicaSet" {
 		kind = "Deployment" // see patchCommand
 	}
-	return notInNames.ReplaceAllString(strings.ToLower(w.Namespace+"."+kind+"."+w.Name), "-")
+	return strings.ToLower(w.Namespace + "." + kind + "." + w.Name)
 }
 
 // patchCommand returns the command that patches the pod template of a workload from a file, and the fields on the way to the template. The

