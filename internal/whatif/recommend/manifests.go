@@ -56,7 +56,7 @@ func (r *Result) Manifests() (out []Manifest, err error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, Manifest{fileName(w) + ".yaml", text})
+		out = append(out, Manifest{use.fileName() + ".yaml", text})
 	}
 	if len(out) == 0 {
 		out = append(out, Manifest{"README.yaml", []byte("# Nothing to apply: keep what is in force.\n")})
@@ -83,31 +83,42 @@ func profileManifest(profile engine.NamedConfig) Manifest {
 }
 
 // fileName returns the name of the patch file of a workload. Names of recordings are those of Kubernetes, see manifest.CheckNames.
-func fileName(w *recording.WorkloadRequests) string {
-	kind := w.Kind
-	if kind == "ReplicaSet" {
-		kind = "Deployment" // see patchCommand
+func (u *workloadUse) fileName() string {
+	return strings.ToLower(u.Namespace + "." + u.templateKind() + "." + u.Name)
+}
+
+// templateKind returns the kind of the object that has the template of the pods. Names that differ from the name of the owner are those of
+// its owner.
+func (u *workloadUse) templateKind() string {
+	owner := metav1.GetControllerOfNoCopy(u.pod)
+	switch {
+	case owner == nil || owner.Name == u.Name || owner.Kind != u.Kind:
+	case u.Kind == "Job":
+		return "CronJob"
+	case u.pod.Labels[resources.RolloutHash] != "":
+		return "Rollout"
+	case u.Kind == "ReplicaSet":
+		return "Deployment"
 	}
-	return strings.ToLower(w.Namespace + "." + kind + "." + w.Name)
+	return u.Kind
 }
 
 // patchCommand returns the command that patches the pod template of a workload from a file, and the fields on the way to the template. The
-// command is empty if there is no object whose template can be changed: of Pods and Jobs it cannot, and kubectl knows no strategic merge
-// for kinds of others.
-func patchCommand(u *workloadUse, file string) (command string, path []string) {
-	kind := u.Kind
-	path = []string{"spec", "template", "spec"}
-	switch {
-	case kind == "ReplicaSet":
-		kind = "Deployment" // the workload has the name of the Deployment
-	case kind == "Pod":
-		return "", []string{"spec"}
-	case kind == "Job" && metav1.GetControllerOfNoCopy(u.pod).Name != u.Name:
-		kind, path = "CronJob", append([]string{"spec", "jobTemplate"}, path...)
-	case kind != "StatefulSet" && kind != "ReplicationController":
-		return "", path
+// command is empty if there is no object whose template can be changed: of Pods and Jobs it cannot, the owner of a ReplicaSet may not be
+// known, and kubectl knows no strategic merge for kinds of others.
+func patchCommand(u *workloadUse) (command string, path []string) {
+	kind := u.templateKind()
+	switch path = []string{"spec", "template", "spec"}; kind {
+	case "Deployment", "StatefulSet", "ReplicationController":
+	case "CronJob":
+		path = append([]string{"spec", "jobTemplate"}, path...)
+	case resources.KindPod:
+		path = path[2:]
+		fallthrough
+	default:
+		return fmt.Sprintf("%s %s of namespace %s: set these requests in its manifest.", kind, u.Name, u.Namespace), path
 	}
-	return fmt.Sprintf("kubectl patch %s %s -n %s --patch-file %s", strings.ToLower(kind), u.Name, u.Namespace, file), path
+	return fmt.Sprintf("kubectl patch %s %s -n %s --patch-file %s.yaml", strings.ToLower(kind), u.Name, u.Namespace, u.fileName()), path
 }
 
 // patchText returns the patch of a workload, with its use as a comment.
@@ -120,16 +131,25 @@ func patchText(w *recording.WorkloadRequests, u *workloadUse) ([]byte, error) {
 		}
 		return out
 	}
+	template := u.template
+	if template == nil {
+		for _, own := range recording.OwnContainers(pod) {
+			template = append(template, own.Name)
+		}
+	}
 	var containers []map[string]any
 	for i := range pod.Spec.Containers {
 		before, after := &u.pod.Spec.Containers[i], &pod.Spec.Containers[i]
+		if !slices.Contains(template, after.Name) {
+			continue
+		}
 		containers = append(containers, map[string]any{"name": after.Name, "resources": change(&before.Resources, &after.Resources)})
 	}
 	patch := map[string]any{"containers": containers}
 	if pod.Spec.Resources != nil {
 		patch["resources"] = change(u.pod.Spec.Resources, pod.Spec.Resources)
 	}
-	command, path := patchCommand(u, fileName(w)+".yaml")
+	command, path := patchCommand(u)
 	for _, field := range slices.Backward(path) {
 		patch = map[string]any{field: patch}
 	}
@@ -137,8 +157,8 @@ func patchText(w *recording.WorkloadRequests, u *workloadUse) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if command == "" {
-		command = fmt.Sprintf("%s %s of namespace %s: set these requests in its manifest.", u.Kind, u.Name, u.Namespace)
+	if u.template == nil && len(containers) > 1 {
+		command += "\n# Remove containers that the template lacks, which is not recorded."
 	}
 	before := recording.PodAmounts(u.pod)
 	var out bytes.Buffer

@@ -525,6 +525,41 @@ func TestInvalidOwners(t *testing.T) {
 	}
 }
 
+// TestRecordedOwners reads pods of ReplicaSets and ReplicationControllers with a recorded owner, with and without labels: their workload is
+// the owner, also when it is read again. The template is known if it was recorded.
+func TestRecordedOwners(t *testing.T) {
+	set := func(kind, name, owner string) string {
+		return event("ADDED", 0, `{"apiVersion":"apps/v1","kind":"`+kind+`","metadata":{"name":"`+name+`","namespace":"x","ownerReferences":[{`+owner+
+			`,"controller":true}]},"spec":{"template":{"spec":{"containers":[{"name":"main"}]}}}}`)
+	}
+	for name, tc := range map[string]struct {
+		set, labels string
+		want        resources.Workload
+	}{
+		"Deployment":          {set("ReplicaSet", "web-1", `"kind":"Deployment","name":"web"`), "", resources.Workload{Namespace: "x", Kind: "Deployment", Name: "web"}},
+		"Rollout":             {set("ReplicaSet", "web-1", `"kind":"Rollout","name":"web"`), `,"labels":{"rollouts-pod-template-hash":"1"}`, resources.Workload{Namespace: "x", Kind: "Rollout", Name: "web"}},
+		"a longer name":       {set("ReplicaSet", "web-1", `"kind":"Deployment","name":"web-of-shop"`), `,"labels":{"pod-template-hash":"1"}`, resources.Workload{Namespace: "x", Kind: "Deployment", Name: "web-of-shop"}},
+		"not recorded":        {set("ReplicaSet", "web-2", `"kind":"Deployment","name":"web"`), "", resources.Workload{Namespace: "x", Kind: "ReplicaSet", Name: "web-1"}},
+		"a name that is none": {set("ReplicaSet", "web-1", `"kind":"Deployment","name":"web;ls"`), "", resources.Workload{Namespace: "x", Kind: "ReplicaSet", Name: "web-1"}},
+	} {
+		owner := `,"ownerReferences":[{"kind":"ReplicaSet","name":"web-1","controller":true}]`
+		r, err := Read(bytes.NewReader(withLines(t, event("ADDED", 0, podText(born+owner+tc.labels, "", "")), tc.set)))
+		must.Succeed(t, err)
+		for range 2 {
+			if got := resources.WorkloadOf(r.Pods[0].Object); got != tc.want {
+				t.Errorf("%s: workload %+v, want %+v", name, got, tc.want)
+			}
+			if got := r.Templates()[OwnerOf(r.Pods[0].Object)]; fmt.Sprint(got) != "[main]" && name != "not recorded" {
+				t.Errorf("%s: template %v", name, got)
+			}
+			var out bytes.Buffer
+			must.Succeed(t, r.Write(&out))
+			r, err = Read(&out)
+			must.Succeed(t, err)
+		}
+	}
+}
+
 // TestLaterRelease checks that types of lines and fields of a later release are ignored.
 func TestLaterRelease(t *testing.T) {
 	more := strings.Replace(used(0, "1", "2"), "}", `,"gpu":[1]}`, 1)
