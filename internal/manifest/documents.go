@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/files"
 )
 
 // maxFileBytes is the largest size of a file, which takes about four times as much memory. Tests lower it.
@@ -149,14 +151,11 @@ func dropComments(document []byte) []byte {
 
 // Open reads a file in a format. Errors name the file. It must be a regular file, since other files, such as pipes, may never end.
 func Open[T any](name string, read func(io.Reader) (T, error)) (content T, err error) {
-	file, err := os.Open(name)
+	file, err := files.Open(name)
 	if err != nil {
 		return content, err
 	}
 	defer file.Close()
-	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
-		return content, fmt.Errorf("%s: not a regular file", name)
-	}
 	if content, err = read(file); err != nil {
 		return content, fmt.Errorf("%s: %w", name, err)
 	}

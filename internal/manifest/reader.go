@@ -108,6 +108,9 @@ func (r *reader) decode(where string, asJSON []byte, head *header, into object) 
 		return fmt.Errorf("%s: %w", head, err)
 	}
 	if r.isRecorded {
+		if err := CheckNames(into); err != nil {
+			return fmt.Errorf("%s: %w", head, err)
+		}
 		unknown = nil
 	}
 	for _, field := range resources.SuggestFields(unknown, into) {

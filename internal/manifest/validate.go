@@ -13,9 +13,11 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/kubernetes/pkg/apis/core"
@@ -164,6 +166,19 @@ func problemTexts(path string, errs field.ErrorList) (texts []string) {
 		}
 	}
 	return texts
+}
+
+// CheckNames returns an error if the name, the namespace or a label of an object is none of Kubernetes. It removes owners whose kind or name is
+// none: API servers accept them, although no object can have it.
+func CheckNames(object metav1.Object) error {
+	object.SetOwnerReferences(slices.DeleteFunc(object.GetOwnerReferences(), func(owner metav1.OwnerReference) bool {
+		return len(apivalidation.NameIsDNSSubdomain(owner.Name, false))+len(utilvalidation.IsDNS1035Label(strings.ToLower(owner.Kind))) > 0
+	}))
+	meta := metav1.ObjectMeta{Namespace: object.GetNamespace(), Name: object.GetName(), Labels: object.GetLabels()}
+	for _, err := range apivalidation.ValidateObjectMeta(&meta, meta.Namespace != "", apivalidation.NameIsDNSSubdomain, field.NewPath("metadata")) {
+		return fmt.Errorf("%.300s", err.Error())
+	}
+	return nil
 }
 
 // CheckNode returns an error if an amount of a node is negative or does not fit in 64 bits: kube-scheduler would compute

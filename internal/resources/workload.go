@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"slices"
 	"strings"
 	"unique"
 
@@ -29,18 +30,34 @@ const KindPod = "Pod"
 // minutes since 1970. It has eight digits from 1989 to 2160.
 const cronJobSuffix = 8
 
-// WorkloadOf returns the workload of a pod, so that it survives rollouts and restarts: the name of a ReplicaSet is
-// without the pod template hash, and the name of a Job without the number that a CronJob appends. Each mirror pod
-// is its own workload, because its controller is its node.
+// ownerOfOwner is the UID of the reference of a pod to the owner of its owner.
+const ownerOfOwner = "plimsoll.dev/owner-of-owner"
+
+// SetWorkload sets the workload of a pod whose owner has a known owner.
+func SetWorkload(pod *v1.Pod, owner metav1.OwnerReference) {
+	isSet := func(o metav1.OwnerReference) bool { return o.UID == ownerOfOwner }
+	owner.UID, owner.Controller = ownerOfOwner, nil
+	pod.OwnerReferences = append(slices.DeleteFunc(slices.Clone(pod.OwnerReferences), isSet), owner)
+}
+
+// RolloutHash is the label with the hash of the template of a Rollout of Argo.
+const RolloutHash = "rollouts-pod-template-hash"
+
+// WorkloadOf returns the workload of a pod, so that it survives rollouts and restarts: what SetWorkload has set, or else the name of a
+// ReplicaSet is without the pod template hash, and the name of a Job without the number that a CronJob appends. Each mirror pod is its own
+// workload, because its controller is its node.
 func WorkloadOf(pod *v1.Pod) Workload {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil || owner.Kind == "Node" {
 		return Workload{pod.Namespace, KindPod, pod.Name}
 	}
 	name := owner.Name
+	if last := &pod.OwnerReferences[len(pod.OwnerReferences)-1]; last.UID == ownerOfOwner {
+		return Workload{pod.Namespace, last.Kind, last.Name}
+	}
 	switch owner.Kind {
 	case "ReplicaSet":
-		name = withoutHash(name, pod.Labels["pod-template-hash"])
+		name = withoutHash(withoutHash(name, pod.Labels["pod-template-hash"]), pod.Labels[RolloutHash])
 	case "Job":
 		name = withoutNumber(name)
 	}

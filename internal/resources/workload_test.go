@@ -9,9 +9,9 @@ import (
 
 func TestWorkloadOf(t *testing.T) {
 	for name, tc := range map[string]struct {
-		kind, owner, hash string
-		notController     bool
-		want              Workload
+		kind, owner, hash, rollout string
+		notController              bool
+		want                       Workload
 	}{
 		"no owner": {want: Workload{"ns", "Pod", "p"}},
 		"owner without control": {
@@ -26,6 +26,7 @@ func TestWorkloadOf(t *testing.T) {
 		"next rollout":              {kind: "ReplicaSet", owner: "web-7f66", hash: "7f66", want: Workload{"ns", "ReplicaSet", "web"}},
 		"hash without dash":         {kind: "ReplicaSet", owner: "web5d9c", hash: "5d9c", want: Workload{"ns", "ReplicaSet", "web5d9c"}},
 		"another hash":              {kind: "ReplicaSet", owner: "web-5d9c", hash: "1111", want: Workload{"ns", "ReplicaSet", "web-5d9c"}},
+		"Rollout":                   {kind: "ReplicaSet", owner: "web-5d9c", rollout: "5d9c", want: Workload{"ns", "ReplicaSet", "web"}},
 		"ReplicaSet alone":          {kind: "ReplicaSet", owner: "web-5d9c", want: Workload{"ns", "ReplicaSet", "web-5d9c"}},
 		"only a hash":               {kind: "ReplicaSet", owner: "-5d9c", hash: "5d9c", want: Workload{"ns", "ReplicaSet", "-5d9c"}},
 		"StatefulSet":               {kind: "StatefulSet", owner: "db-12345678", want: Workload{"ns", "StatefulSet", "db-12345678"}},
@@ -39,9 +40,7 @@ func TestWorkloadOf(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}}
-			if tc.hash != "" {
-				pod.Labels = map[string]string{"pod-template-hash": tc.hash}
-			}
+			pod.Labels = map[string]string{"pod-template-hash": tc.hash, RolloutHash: tc.rollout}
 			if tc.kind != "" {
 				pod.OwnerReferences = []metav1.OwnerReference{{Kind: tc.kind, Name: tc.owner, Controller: new(!tc.notController)}}
 			}

@@ -4,6 +4,7 @@
 package endpoint
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -15,7 +16,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,6 +25,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
+	"github.com/plimsoll-k8s/plimsoll/internal/files"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
@@ -125,18 +127,31 @@ func (e *Endpoint) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, &load.Error{Reason: load.Untrusted, Err: err}
 	}
+	given := request.Header
 	request = request.Clone(request.Context())
 	if err := e.authorize(request); err != nil {
 		return nil, &load.Error{Reason: load.Denied, Err: err}
 	}
+	secrets := e.secrets(request.Header, given)
 	response, err := transport.RoundTrip(request)
 	if err != nil {
+		if text := []byte(err.Error()); mask(text, secrets) {
+			err = errors.New(string(text))
+		}
 		return nil, err
+	}
+	for _, text := range append(response.Header["Location"], response.Status) {
+		if mask([]byte(text), secrets) {
+			response.Header.Del("Location")
+			response.Status = strconv.Itoa(response.StatusCode)
+		}
+	}
+	response.Body = &boundedBody{
+		Closer: response.Body, in: bufio.NewReaderSize(response.Body, readAhead), secrets: secrets, options: &e.options,
 	}
 	if reason := refusal(response); reason != "" {
 		return nil, statusError(response, reason)
 	}
-	response.Body = &boundedBody{ReadCloser: response.Body, options: &e.options}
 	return response, nil
 }
 
@@ -147,7 +162,7 @@ func (e *Endpoint) current() (*http.Transport, error) {
 	var roots []byte
 	if e.config.CAFile != "" {
 		var err error
-		if roots, err = os.ReadFile(e.config.CAFile); err != nil {
+		if roots, err = files.Read(e.config.CAFile, files.MaxSecret); err != nil {
 			return nil, fmt.Errorf("caFile: %w", err)
 		}
 	}
@@ -163,8 +178,10 @@ func (e *Endpoint) current() (*http.Transport, error) {
 	}
 	if e.config.CertFile != "" {
 		tlsConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			pair, err := tls.LoadX509KeyPair(e.config.CertFile, e.config.KeyFile)
-			if err != nil {
+			certificate, certErr := files.Read(e.config.CertFile, files.MaxSecret)
+			key, keyErr := files.Read(e.config.KeyFile, files.MaxSecret)
+			pair, err := tls.X509KeyPair(certificate, key)
+			if err = cmp.Or(certErr, keyErr, err); err != nil {
 				return nil, fmt.Errorf("certFile, keyFile: %w", err)
 			}
 			return &pair, nil
@@ -189,12 +206,9 @@ const maxHeaders = 64 << 10
 
 // addHeaders adds the headers of a file. Errors have no values, which can be secrets.
 func addHeaders(headers http.Header, path string) error {
-	raw, err := os.ReadFile(path)
+	raw, err := files.Read(path, maxHeaders)
 	if err != nil {
 		return fmt.Errorf("headersFile: %w", err)
-	}
-	if len(raw) > maxHeaders {
-		return fmt.Errorf("headersFile: %s exceeds %d KiB", path, maxHeaders>>10)
 	}
 	for i, line := range strings.Split(string(raw), "\n") {
 		name, value, found := strings.Cut(strings.TrimSpace(line), ":")
@@ -219,7 +233,7 @@ func (e *Endpoint) authorize(request *http.Request) error {
 	}
 	token := e.config.Token
 	if e.config.TokenFile != "" {
-		raw, err := os.ReadFile(e.config.TokenFile)
+		raw, err := files.Read(e.config.TokenFile, maxHeaders)
 		if err != nil {
 			return fmt.Errorf("tokenFile: %w", err)
 		}
@@ -277,9 +291,52 @@ func retryAfter(header string, now time.Time) time.Duration {
 	return 0
 }
 
-// boundedBody is a response body that returns an error beyond the limits of the options.
+// minSecret is the length of the shortest secret that is masked in responses, and readAhead the size of the buffer of a response, which is
+// larger than all secrets of a request.
+const (
+	minSecret = 8
+	readAhead = 256 << 10
+)
+
+// secrets returns the credentials that authorize added to the headers of a request: what is between spaces in them, but the name of a tenant,
+// and the password.
+func (e *Endpoint) secrets(headers, given http.Header) (secrets [][]byte) {
+	password, _ := e.user.Password()
+	texts := []string{password}
+	for name, values := range headers {
+		if name != "X-Scope-Orgid" && !slices.Equal(values, given[name]) {
+			texts = append(texts, strings.Fields(strings.Join(values, " "))...)
+		}
+	}
+	for _, text := range texts {
+		if len(text) >= minSecret {
+			secrets = append(secrets, []byte(text))
+		}
+	}
+	return secrets
+}
+
+// mask replaces secrets in a text by asterisks, and reports whether there were any.
+func mask(text []byte, secrets [][]byte) (found bool) {
+	for _, secret := range secrets {
+		for rest := text; ; found = true {
+			i := bytes.Index(rest, secret)
+			if i < 0 {
+				break
+			}
+			copy(rest[i:], bytes.Repeat([]byte("*"), len(secret)))
+			rest = rest[i+len(secret):]
+		}
+	}
+	return found
+}
+
+// boundedBody is a response body that returns an error beyond the limits of the options, and masks the secrets of the request, which the
+// server may return: errors show parts of responses.
 type boundedBody struct {
-	io.ReadCloser
+	io.Closer
+	in      *bufio.Reader
+	secrets [][]byte
 	options *Options
 	// bytes and values have been read.
 	bytes, values int64
@@ -287,7 +344,16 @@ type boundedBody struct {
 
 // Read implements io.Reader.
 func (b *boundedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.options.MaxBytes-b.bytes+1)])
+	most, longest := min(int64(len(p)), b.options.MaxBytes-b.bytes+1, readAhead/2), 0
+	for _, secret := range b.secrets {
+		longest = max(longest, len(secret)-1)
+	}
+	ahead, err := b.in.Peek(int(most) + longest) // a secret may begin in what is returned
+	mask(ahead, b.secrets)
+	n := copy(p[:most], ahead)
+	if _, discard := b.in.Discard(n); discard != nil || n < len(ahead) {
+		err = discard
+	}
 	b.bytes += int64(n)
 	for _, mark := range []byte(",{[") {
 		b.values += int64(bytes.Count(p[:n], []byte{mark}))

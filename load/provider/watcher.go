@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
 	"path"
 	"strings"
 	"sync/atomic"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
+	"github.com/plimsoll-k8s/plimsoll/internal/files"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
@@ -84,14 +84,11 @@ func (s *File) String() string { return "the file " + s.path }
 
 // Read reads the file.
 func (s *File) Read(context.Context) (load.Reading, error) {
-	f, err := os.Open(s.path)
+	f, err := files.Open(s.path)
 	if err != nil {
 		return load.Reading{}, err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return load.Reading{}, fmt.Errorf("%s: not a regular file", s.path)
-	}
 	reading, err := wire.Decode(f)
 	if err != nil {
 		return load.Reading{}, fmt.Errorf("%s: %w", s.path, err)

@@ -19,7 +19,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -29,6 +28,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/files"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
 )
@@ -105,7 +105,7 @@ func (s *server) authorized(next http.HandlerFunc) http.Handler {
 			next(w, r)
 			return
 		}
-		want, err := os.ReadFile(s.TokenFile)
+		want, err := files.Read(s.TokenFile, files.MaxSecret)
 		want = bytes.TrimSpace(want)
 		if err != nil || len(want) == 0 {
 			http.Error(w, "the service cannot read its token file", http.StatusInternalServerError)

@@ -25,7 +25,7 @@ const (
 	ExitFailure = 1
 	// ExitUsage: a flag, an argument or a file is invalid.
 	ExitUsage = 2
-	// ExitCondition: the condition of --fail-on is true.
+	// ExitCondition: the condition of --fail-on is true, or a recommendation is not confirmed.
 	ExitCondition = 3
 )
 

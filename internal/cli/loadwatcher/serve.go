@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/internal/files"
 	"github.com/plimsoll-k8s/plimsoll/internal/version"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/service"
@@ -110,7 +110,7 @@ func (o *options) serve(ctx context.Context, stderr io.Writer) error {
 // certificate returns the certificate of the service. It returns an error if a file of the flags cannot be read.
 func (o *options) certificate() (*certificate, error) {
 	if o.authToken != "" {
-		if _, err := os.ReadFile(o.authToken); err != nil {
+		if _, err := files.Read(o.authToken, files.MaxSecret); err != nil {
 			return nil, err
 		}
 	}

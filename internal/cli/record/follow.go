@@ -151,10 +151,10 @@ func (o *options) followCluster(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	lock, err := record.LockFolder(o.output)
+	settings.Lock, err = record.LockFolder(o.output)
 	if err != nil {
 		return base.Failure(fmt.Errorf("--output: %w", err))
 	}
-	defer lock.Close()
+	defer settings.Lock.Close()
 	return base.Failure(o.access.Explain(record.Follow(cmd.Context(), *settings)))
 }

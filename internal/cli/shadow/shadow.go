@@ -199,11 +199,11 @@ func (o *options) start(cmd *cobra.Command) error {
 	if s.prometheus, s.matchers, err = o.following.Prometheus(); err != nil {
 		return err
 	}
-	lock, err := record.LockFolder(o.folder)
+	settings.Lock, err = record.LockFolder(o.folder)
 	if err != nil {
 		return base.Failure(fmt.Errorf("--folder: %w", err))
 	}
-	defer lock.Close()
+	defer settings.Lock.Close()
 	if s.store, err = shadow.OpenStore(o.folder, time.Duration(o.keep)*24*time.Hour); err != nil {
 		return base.Failure(fmt.Errorf("--folder: %w", err))
 	}

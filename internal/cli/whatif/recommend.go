@@ -75,7 +75,8 @@ at least the request. Workloads with less than a day of use keep their requests.
 Without --autoscaler, the answer is how many nodes are not needed, or CPUs of nodes if
 they differ in size: nodes are added and removed as if all new ones were like the most
 frequent node of the recording. Nothing is applied:
--o yaml prints what to apply, and --write writes it to files.`,
+-o yaml prints what to apply, and --write writes it to files. Both, and --report, exit
+with code 3 if the answer is not confirmed: there is nothing to apply then.`,
 		Example: `  # What would the last week have cost, at no more overload and short waits?
   plimsoll recommend --recording week.ndjson.gz --autoscaler shape=16x64,boot=120,cost=0.80 --wait p95=5s
 
@@ -154,8 +155,9 @@ func (o *recommendOptions) run(cmd *cobra.Command) error {
 		found.Source = "recording: " + source.Recording
 	}
 	// Files are written last: the result is printed even if they cannot be written.
-	if err := o.printResult(cmd.OutOrStdout(), found); err != nil {
-		return err
+	documents, unfit := found.Manifests()
+	if err := o.printResult(cmd.OutOrStdout(), found, documents); err != nil {
+		return base.Failure(err)
 	}
 	if o.report.Path != "" {
 		page, err := found.Document(false)
@@ -166,26 +168,23 @@ func (o *recommendOptions) run(cmd *cobra.Command) error {
 			return base.Failure(err)
 		}
 	}
+	if unfit != nil && (o.write != "" || o.report.Path != "" || o.output.Format == base.FormatYAML) {
+		return base.WithExitCode(base.ExitCondition, unfit)
+	}
 	if o.write != "" {
-		if err := o.writeFolder(found); err != nil {
-			return base.Failure(err)
-		}
+		return base.Failure(o.writeFolder(documents))
 	}
 	return nil
 }
 
 // printResult prints the result in the format of --output. In YAML it is what to apply.
-func (o *recommendOptions) printResult(out io.Writer, found *recommend.Result) error {
+func (o *recommendOptions) printResult(out io.Writer, found *recommend.Result, documents []recommend.Manifest) error {
 	d, err := found.Document(o.output.Format == base.FormatTable)
 	if err != nil {
-		return base.Failure(err)
+		return err
 	}
 	if o.output.Format != base.FormatYAML {
 		return o.output.Print(out, found, func(out io.Writer) { Print(out, &o.output, &d) })
-	}
-	documents, err := found.Manifests()
-	if err != nil {
-		return base.Failure(err)
 	}
 	for _, d := range documents {
 		fmt.Fprintf(base.Escaped(out), "---\n%s", d.Text)
@@ -358,11 +357,7 @@ func (o *recommendOptions) parseAutoscaler() error {
 }
 
 // writeFolder writes what to apply to a new folder.
-func (o *recommendOptions) writeFolder(found *recommend.Result) error {
-	documents, err := found.Manifests()
-	if err != nil {
-		return err
-	}
+func (o *recommendOptions) writeFolder(documents []recommend.Manifest) error {
 	if err := os.Mkdir(o.write, 0o755); err != nil {
 		return fmt.Errorf("--write: %w", err)
 	}

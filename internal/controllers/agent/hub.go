@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os"
 	"sync"
 	"time"
 
@@ -24,6 +23,7 @@ import (
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 
 	"github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/files"
 )
 
 const (
@@ -90,7 +90,7 @@ func NewHub(cluster, path, userAgent string, wrap transport.WrapperFunc) (*Hub, 
 func (h *Hub) connect() (dynamic.Interface, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	raw, err := os.ReadFile(h.path)
+	raw, err := files.Read(h.path, files.MaxSecret)
 	if err != nil {
 		return nil, err
 	}

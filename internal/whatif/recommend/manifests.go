@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -31,8 +30,12 @@ type Manifest struct {
 }
 
 // Manifests returns what to apply: the Helm values of the profile, the ResourceSlack, and a patch of the pod template of each workload.
-// Comments state how each is applied. What is kept is left out.
+// Comments state how each is applied. What is kept is left out. It returns an error if the goals are not confirmed.
 func (r *Result) Manifests() (out []Manifest, err error) {
+	if !r.Confirmed {
+		part := map[bool]string{false: "first two thirds", true: "last third"}[r.Reached]
+		return nil, fmt.Errorf("found nothing to apply: not confirmed: on the %s %s", part, strings.Join(r.Missed, "; "))
+	}
 	if !r.profileIsKept {
 		out = append(out, profileManifest(r.profile))
 	}
@@ -108,7 +111,7 @@ func (r *Result) assumePatches() {
 
 // patches returns the patches of the HorizontalPodAutoscalers of a workload, and then the patch of the workload.
 func (c *constraints) patches(w *recording.WorkloadRequests, u *workloadUse) (out []Manifest, err error) {
-	comment, file := "", fileName(w)+".yaml"
+	comment, file := "", u.fileName()+".yaml"
 	for _, scaler := range c.scalers[u.Workload] {
 		patch, err := scalerPatch(scaler, w, u.pod)
 		if err != nil {
@@ -117,7 +120,7 @@ func (c *constraints) patches(w *recording.WorkloadRequests, u *workloadUse) (ou
 		if patch == nil {
 			continue
 		}
-		name := notInNames.ReplaceAllString(strings.ToLower(u.Namespace+".HorizontalPodAutoscaler."+scaler.Name), "-") + ".yaml"
+		name := strings.ToLower(u.Namespace+".HorizontalPodAutoscaler."+scaler.Name) + ".yaml"
 		out = append(out, Manifest{name, fmt.Appendf(nil, "# kubectl patch hpa %s -n %s --type merge --patch-file %s\n"+
 			"# Apply it before %s. The targets are the same amounts of use as now, so the number of pods does not change;\n"+
 			"# then they do not depend on requests.\n%s", scaler.Name, u.Namespace, name, file, patch)})
@@ -131,34 +134,43 @@ func (c *constraints) patches(w *recording.WorkloadRequests, u *workloadUse) (ou
 	return append(out, Manifest{file, text}), err
 }
 
-var notInNames = regexp.MustCompile(`[^a-z0-9.-]+`)
+// fileName returns the name of the patch file of a workload. Names of recordings are those of Kubernetes, see manifest.CheckNames.
+func (u *workloadUse) fileName() string {
+	return strings.ToLower(u.Namespace + "." + u.templateKind() + "." + u.Name)
+}
 
-// fileName returns the name of the patch file of a workload.
-func fileName(w *recording.WorkloadRequests) string {
-	kind := w.Kind
-	if kind == "ReplicaSet" {
-		kind = "Deployment" // see patchCommand
+// templateKind returns the kind of the object that has the template of the pods. Names that differ from the name of the owner are those of
+// its owner.
+func (u *workloadUse) templateKind() string {
+	owner := metav1.GetControllerOfNoCopy(u.pod)
+	switch {
+	case owner == nil || owner.Name == u.Name || owner.Kind != u.Kind:
+	case u.Kind == "Job":
+		return "CronJob"
+	case u.pod.Labels[resources.RolloutHash] != "":
+		return "Rollout"
+	case u.Kind == "ReplicaSet":
+		return "Deployment"
 	}
-	return notInNames.ReplaceAllString(strings.ToLower(w.Namespace+"."+kind+"."+w.Name), "-")
+	return u.Kind
 }
 
 // patchCommand returns the command that patches the pod template of a workload from a file, and the fields on the way to the template. The
-// command is empty if there is no object whose template can be changed: of Pods and Jobs it cannot, and kubectl knows no strategic merge
-// for kinds of others.
-func patchCommand(u *workloadUse, file string) (command string, path []string) {
-	kind := u.Kind
-	path = []string{"spec", "template", "spec"}
-	switch {
-	case kind == "ReplicaSet":
-		kind = "Deployment" // the workload has the name of the Deployment
-	case kind == "Pod":
-		return "", []string{"spec"}
-	case kind == "Job" && metav1.GetControllerOfNoCopy(u.pod).Name != u.Name:
-		kind, path = "CronJob", append([]string{"spec", "jobTemplate"}, path...)
-	case kind != "StatefulSet" && kind != "ReplicationController":
-		return "", path
+// command is empty if there is no object whose template can be changed: of Pods and Jobs it cannot, the owner of a ReplicaSet may not be
+// known, and kubectl knows no strategic merge for kinds of others.
+func patchCommand(u *workloadUse) (command string, path []string) {
+	kind := u.templateKind()
+	switch path = []string{"spec", "template", "spec"}; kind {
+	case "Deployment", "StatefulSet", "ReplicationController":
+	case "CronJob":
+		path = append([]string{"spec", "jobTemplate"}, path...)
+	case resources.KindPod:
+		path = path[2:]
+		fallthrough
+	default:
+		return fmt.Sprintf("%s %s of namespace %s: set these requests in its manifest.", kind, u.Name, u.Namespace), path
 	}
-	return fmt.Sprintf("kubectl patch %s %s -n %s --patch-file %s", strings.ToLower(kind), u.Name, u.Namespace, file), path
+	return fmt.Sprintf("kubectl patch %s %s -n %s --patch-file %s.yaml", strings.ToLower(kind), u.Name, u.Namespace, u.fileName()), path
 }
 
 // patchText returns the patch of a workload, with its use and more lines as a comment.
@@ -171,16 +183,25 @@ func patchText(w *recording.WorkloadRequests, u *workloadUse, comment string) ([
 		}
 		return out
 	}
+	template := u.template
+	if template == nil {
+		for _, own := range recording.OwnContainers(pod) {
+			template = append(template, own.Name)
+		}
+	}
 	var containers []map[string]any
 	for i := range pod.Spec.Containers {
 		before, after := &u.pod.Spec.Containers[i], &pod.Spec.Containers[i]
+		if !slices.Contains(template, after.Name) {
+			continue
+		}
 		containers = append(containers, map[string]any{"name": after.Name, "resources": change(&before.Resources, &after.Resources)})
 	}
 	patch := map[string]any{"containers": containers}
 	if pod.Spec.Resources != nil {
 		patch["resources"] = change(u.pod.Spec.Resources, pod.Spec.Resources)
 	}
-	command, path := patchCommand(u, fileName(w)+".yaml")
+	command, path := patchCommand(u)
 	for _, field := range slices.Backward(path) {
 		patch = map[string]any{field: patch}
 	}
@@ -188,8 +209,8 @@ func patchText(w *recording.WorkloadRequests, u *workloadUse, comment string) ([
 	if err != nil {
 		return nil, err
 	}
-	if command == "" {
-		command = fmt.Sprintf("%s %s of namespace %s: set these requests in its manifest.", u.Kind, u.Name, u.Namespace)
+	if u.template == nil && len(containers) > 1 {
+		command += "\n# Remove containers that the template lacks, which is not recorded."
 	}
 	before := recording.PodAmounts(u.pod)
 	var out bytes.Buffer

@@ -21,13 +21,16 @@ func (r *Result) Document(short bool) (report.Document, error) {
 		About: fmt.Sprintf("%s: fitted on %d parts from %s to %s, confirmed on %d parts until %s. %d simulations with the code of "+
 			"kube-scheduler.", r.Source, r.Fit.Parts, r.Fit.From.Format(minute), r.Fit.To.Format(minute), r.Confirm.Parts,
 			r.Confirm.To.Format(minute), r.Simulated),
-		Boxes: []report.Box{{Title: "Not confirmed", Text: []string{r.Verdict.Sentence, "Goals: " + r.Goals + "."}}},
+		Boxes: []report.Box{{Title: "The goals are reached", Text: []string{r.Verdict.Sentence, "Goals: " + r.Goals + "."}}},
 	}
-	if r.Confirmed {
-		d.Boxes[0].Title = "The goals are reached"
+	if !r.Confirmed {
+		d.Boxes[0].Title, d.Boxes[0].IsWarning = "Not confirmed", true
+	}
+	if !r.Confirmed || r.FirstLook { // what to apply of a first look would be of readings that were generated
+		return d, nil
 	}
 	documents, err := r.Manifests()
-	if err != nil || r.FirstLook { // what to apply would be of readings that were generated
+	if err != nil {
 		return d, err
 	}
 	apply := &report.Section{Title: "What to apply", Items: []string{"-o yaml prints it, and --write FOLDER writes files."}}

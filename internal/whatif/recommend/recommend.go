@@ -153,7 +153,9 @@ func Find(ctx context.Context, o Options) (*Result, error) {
 	fitEnd := start + int64(s.fit)*s.seconds
 	uses := usesOf(read, start, fitEnd)
 	r := newResult(&o, read, start, fitEnd, start+int64(s.parts)*s.seconds)
+	templates := read.Templates()
 	for _, u := range uses {
+		u.template = templates[recording.OwnerOf(u.pod)]
 		r.uses[u.Workload] = u
 	}
 	if err := s.check(read, uses, start, fitEnd, r); err != nil {

@@ -21,12 +21,6 @@ const (
 	minReadings = 100
 )
 
-// The smallest requests that are recommended: 25 millicores and 64 MiB.
-const (
-	minMilliCPU = 25
-	minMemory   = 64 << 20
-)
-
 // histogram counts readings of use in classes that grow by 2^(1/binsPerOctave), about 4.4 %, from 1 on. Class 0 has smaller readings.
 type histogram map[int16]float64
 
@@ -69,8 +63,9 @@ type workloadUse struct {
 	// decayedCPU has the readings of CPU, and dailyMemory the daily peaks of memory of each pod, with weights that halve in a day before
 	// the end, as in the Vertical Pod Autoscaler.
 	decayedCPU, dailyMemory histogram
-	// pod is the last pod of the workload.
-	pod *v1.Pod
+	// pod is the last pod of the workload, and template has the names of the containers of its template, nil if they are not known.
+	pod      *v1.Pod
+	template []string
 }
 
 // usesOf returns the use of the workloads of a recording from one second until another, ordered by name. Pods of DaemonSets and mirror pods
@@ -170,8 +165,8 @@ func (r *rule) requestsFor(u *workloadUse) (cpu, memory int64) {
 	if r.isVPA {
 		q.cpu, q.memory, q.cpuMargin, q.memoryMargin, useCPU, useMemory = 0.9, 0.9, 0.15, 0.15, u.decayedCPU, u.dailyMemory
 	}
-	return max(minMilliCPU, int64(math.Ceil(useCPU.quantile(q.cpu)*(1+q.cpuMargin)))),
-		max(minMemory, int64(math.Ceil(useMemory.quantile(q.memory)*(1+q.memoryMargin))))
+	return max(recording.MinMilliCPU, int64(math.Ceil(useCPU.quantile(q.cpu)*(1+q.cpuMargin)))),
+		max(recording.MinMemory, int64(math.Ceil(useMemory.quantile(q.memory)*(1+q.memoryMargin))))
 }
 
 // keptWorkloads are the workloads that keep their requests, or keep them within bounds, for one reason.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
@@ -106,7 +107,7 @@ func TestKeptWorkloads(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 		if name == "next to none" { // floors
-			if r := rules[1].table[0]; r.CPU != minMilliCPU || r.Memory != minMemory {
+			if r := rules[1].table[0]; r.CPU != recording.MinMilliCPU || r.Memory != recording.MinMemory {
 				t.Errorf("%+v, want at least 25m and 64Mi", r)
 			}
 		}
@@ -132,6 +133,7 @@ func TestManifests(t *testing.T) {
 	const inTemplate = `{"spec":{"template":{"spec":{"containers":[` +
 		`{"name":"main","resources":{"requests":{"cpu":"200m","memory":"100Mi"}}}]}}}}`
 	for name, tc := range map[string]struct{ kind, owner, command, patch string }{
+		"ReplicaSet":  {"ReplicaSet", "web-6c9f8", "ReplicaSet web-6c9f8 of namespace shop: set these requests in its manifest", inTemplate},
 		"Deployment":  {"ReplicaSet", "web-7d4b9", "kubectl patch deployment web -n shop --patch-file", inTemplate},
 		"StatefulSet": {"StatefulSet", "web", "kubectl patch statefulset web -n shop --patch-file", inTemplate},
 		"CronJob": {
@@ -144,8 +146,12 @@ func TestManifests(t *testing.T) {
 		pod := r.Pods[0].Object
 		pod.Labels = map[string]string{"pod-template-hash": "7d4b9"}
 		pod.OwnerReferences[0].Kind, pod.OwnerReferences[0].Name = tc.kind, tc.owner
-		pod.Spec.Containers = []v1.Container{{Name: "main"}}
+		pod.Spec.Containers = []v1.Container{{Name: "main"}, {Name: "istio-proxy"}}
 		u := usesOf(r, 0, 60)[0]
+		if name == "Deployment" { // whose template is known
+			pod.Spec.Containers[1].Name, u.template = "shop-proxy", []string{"main"}
+			pod.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse("1"), v1.ResourceMemory: resource.MustParse("1Gi")}
+		}
 		text, err := patchText(&recording.WorkloadRequests{Namespace: "shop", Kind: u.Kind, Name: u.Name, CPU: 200, Memory: 100 << 20}, u, "")
 		must.Succeed(t, err)
 		patch, err := yaml.YAMLToJSON(text)

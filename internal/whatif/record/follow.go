@@ -29,6 +29,8 @@ import (
 type FollowConfig struct {
 	// Folder is where recordings are written. Their names are the time of their start and recording.Extension.
 	Folder string
+	// Lock is the lock of the folder: the recording ends if it is lost. It may be nil.
+	Lock *Lock
 	// Step is the time between two samples, in whole seconds.
 	Step time.Duration
 	// Rotate is the duration of a recording, after which another recording is started.
@@ -195,6 +197,11 @@ func (f *follower) loop(ctx context.Context) error {
 
 // step records one step. It starts a recording if there is none, and another one when the current recording is complete.
 func (f *follower) step(ctx context.Context) error {
+	if f.Lock != nil {
+		if err := f.Lock.Check(); err != nil {
+			return err
+		}
+	}
 	now := f.now()
 	if f.current != nil && f.complete(now) {
 		if err := f.finish(); err != nil {

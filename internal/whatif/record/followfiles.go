@@ -14,6 +14,7 @@ import (
 
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/files"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
@@ -70,7 +71,7 @@ func (f *follower) key() ([]byte, error) {
 		return nil, nil
 	}
 	path := filepath.Join(f.Folder, keyName)
-	key, err := os.ReadFile(path)
+	key, err := files.Read(path, 2*keyBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		key = newKey(true)
 		err = recording.ReplaceFile(path, key)
@@ -102,26 +103,52 @@ func (f *follower) source() string {
 // lockName is the name of the file that the process that writes to a folder has locked.
 const lockName = "writer"
 
-// LockFolder creates a folder if it does not exist, and locks it until the file that it returns is closed or the process ends. The error
-// names the process that has locked it.
-func LockFolder(folder string) (*fileutil.LockedFile, error) {
+// Lock is a locked folder.
+type Lock struct {
+	*fileutil.LockedFile
+}
+
+// LockFolder creates a folder if it does not exist, and locks it until the lock is closed or the process ends. The error names the process
+// that has locked it. It follows no link: a link to another file could be in a folder that others can write to.
+func LockFolder(folder string) (*Lock, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
 	}
 	path := filepath.Join(folder, lockName)
-	file, err := fileutil.TryLockFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if created, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600); err == nil {
+		created.Close()
+	}
+	file, err := fileutil.TryLockFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fileutil.ErrLocked) {
-		holder, _ := os.ReadFile(path) // on Windows, a locked file cannot be read
+		holder, _ := files.Read(path, 1<<10) // on Windows, a locked file cannot be read
 		return nil, fmt.Errorf("%s: %s: stop it, or use another directory", folder, cmp.Or(string(holder), "another process writes to it"))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: cannot be locked: %w", folder, err)
 	}
+	lock := &Lock{file}
+	if err := lock.Check(); err != nil {
+		file.Close()
+		return nil, err
+	}
 	host, _ := os.Hostname()
 	holder := fmt.Sprintf("process %d on %s has written to it since %s", os.Getpid(), host, time.Now().UTC().Format(time.RFC3339))
 	_ = file.Truncate(0)
 	_, _ = file.WriteAt([]byte(holder), 0) // the volume may be full
-	return file, nil
+	return lock, nil
+}
+
+// Check returns an error if the file of the lock is no longer the locked one, so that another process could write to the folder, or no
+// regular file.
+func (l *Lock) Check() error {
+	locked, err := l.Stat()
+	if err != nil {
+		return err
+	}
+	if found, err := os.Lstat(l.Name()); err != nil || !os.SameFile(found, locked) || !found.Mode().IsRegular() {
+		return fmt.Errorf("%s: must be the file that this process has locked, and no link: it was removed or replaced", l.Name())
+	}
+	return nil
 }
 
 // Recordings returns the names of the recordings that Follow wrote to a folder, in the order of time.

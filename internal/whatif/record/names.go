@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/common/model"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording/kinds"
 )
@@ -60,12 +61,14 @@ func (k *labelKeys) restore(name string) string {
 	return name
 }
 
-// labels returns the labels in a series whose names have a prefix, such as label_.
+// labels returns the labels in a series whose names have a prefix, such as label_, without those whose exported key is too long for one.
 func (k *labelKeys) labels(metric model.Metric, prefix string) map[string]string {
 	out := map[string]string{}
 	for name, value := range metric {
 		if name, ok := strings.CutPrefix(string(name), prefix); ok {
-			out[k.restore(name)] = string(value)
+			if key := k.restore(name); len(validation.IsQualifiedName(key)) == 0 {
+				out[key] = string(value)
+			}
 		}
 	}
 	return out

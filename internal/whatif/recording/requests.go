@@ -1,12 +1,38 @@
 package recording
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/kubernetes/pkg/apis/core/v1/helper/qos"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
+
+// The smallest requests that are recommended: 25 millicores and 64 MiB. The containers of a pod have as much beside its sidecars.
+const (
+	MinMilliCPU = 25
+	MinMemory   = 64 << 20
+)
+
+// injected are containers that admission adds to pods, and that templates lack.
+var injected = []string{"istio-proxy", "linkerd-proxy", "daprd", "vault-agent"}
+
+// OwnContainers returns the containers of a pod without those that admission usually adds, all if there are no others.
+func OwnContainers(pod *v1.Pod) (own []*v1.Container) {
+	for _, isOwn := range []func(string) bool{func(name string) bool { return !slices.Contains(injected, name) }, func(string) bool { return true }} {
+		for i := range pod.Spec.Containers {
+			if isOwn(pod.Spec.Containers[i].Name) {
+				own = append(own, &pod.Spec.Containers[i])
+			}
+		}
+		if len(own) > 0 {
+			break
+		}
+	}
+	return own
+}
 
 // WorkloadRequests are requests that the pods of a workload get in place of their own.
 type WorkloadRequests struct {
@@ -39,8 +65,9 @@ func (in *Input) SetRequests(list []WorkloadRequests) {
 }
 
 // SetRequests returns a copy of a pod whose containers request an amount of CPU, in millicores, and of memory, in bytes, together; 0 keeps
-// their own. They share the amount by what they requested, equally if they requested nothing. Sidecars keep their requests, which are
-// a part of the amount. Memory is rounded up to whole MiB. Limits are raised to the requests; those of a Guaranteed pod follow them.
+// their own. They share the amount by what they requested, equally if they requested nothing. Sidecars and containers that admission adds
+// keep their requests, which are a part of the amount, but others have as much as is recommended at least. Memory is rounded up to whole
+// MiB. Limits are raised to the requests; those of a Guaranteed pod follow them.
 func SetRequests(pod *v1.Pod, milliCPU, memory int64) *v1.Pod {
 	changed := *pod
 	changed.Spec.Containers = make([]v1.Container, len(pod.Spec.Containers))
@@ -49,38 +76,56 @@ func SetRequests(pod *v1.Pod, milliCPU, memory int64) *v1.Pod {
 	}
 	changed.Spec.Resources = pod.Spec.Resources.DeepCopy()
 	follow := qos.GetPodQOS(pod) == v1.PodQOSGuaranteed
-	for name, amount := range map[v1.ResourceName]int64{v1.ResourceCPU: milliCPU, v1.ResourceMemory: memory} {
-		if amount <= 0 {
+	own := OwnContainers(&changed)
+	var sidecars []*v1.Container
+	for i := range changed.Spec.Containers {
+		if c := &changed.Spec.Containers[i]; !slices.Contains(own, c) {
+			sidecars = append(sidecars, c)
+		}
+	}
+	for i := range pod.Spec.InitContainers {
+		if policy := pod.Spec.InitContainers[i].RestartPolicy; policy != nil && *policy == v1.ContainerRestartPolicyAlways {
+			sidecars = append(sidecars, &pod.Spec.InitContainers[i])
+		}
+	}
+	for _, r := range []struct {
+		name            v1.ResourceName
+		amount, minimum int64
+	}{{v1.ResourceCPU, milliCPU, MinMilliCPU}, {v1.ResourceMemory, memory, MinMemory}} {
+		if r.amount <= 0 {
 			continue
 		}
-		if changed.Spec.Resources != nil && !changed.Spec.Resources.Requests.Name(name, resource.DecimalSI).IsZero() {
-			setRequest(changed.Spec.Resources, name, amount, follow)
+		kept := sumOf(sidecars, r.name)
+		share := max(r.amount-kept, min(r.amount, r.minimum))
+		if changed.Spec.Resources != nil && !changed.Spec.Resources.Requests.Name(r.name, resource.DecimalSI).IsZero() {
+			setRequest(changed.Spec.Resources, r.name, kept+share, follow)
 		}
-		for _, sidecar := range resources.RunningContainers(&pod.Spec)[len(pod.Spec.Containers):] {
-			amount -= amountOf(sidecar.Resources.Requests, name)
-		}
-		shareRequest(changed.Spec.Containers, name, max(amount, 1), follow)
+		shareRequest(own, r.name, share, follow)
 	}
 	return &changed
 }
 
-// shareRequest makes containers request an amount of a resource together.
-func shareRequest(containers []v1.Container, name v1.ResourceName, amount int64, follow bool) {
-	var sum int64
-	for i := range containers {
-		sum += amountOf(containers[i].Resources.Requests, name)
+// sumOf returns what containers request of a resource together.
+func sumOf(containers []*v1.Container, name v1.ResourceName) (sum int64) {
+	for _, c := range containers {
+		sum += amountOf(c.Resources.Requests, name)
 	}
-	rest := amount
-	for i := range containers {
+	return sum
+}
+
+// shareRequest makes containers request an amount of a resource together.
+func shareRequest(containers []*v1.Container, name v1.ResourceName, amount int64, follow bool) {
+	sum, rest := sumOf(containers, name), amount
+	for i, c := range containers {
 		share := amount / int64(len(containers))
 		if sum > 0 {
-			share = int64(float64(amount) * float64(amountOf(containers[i].Resources.Requests, name)) / float64(sum))
+			share = int64(float64(amount) * float64(amountOf(c.Resources.Requests, name)) / float64(sum))
 		}
 		if i == len(containers)-1 {
 			share = rest
 		}
 		rest -= share
-		setRequest(&containers[i].Resources, name, share, follow)
+		setRequest(&c.Resources, name, share, follow)
 	}
 }
 

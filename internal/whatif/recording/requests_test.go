@@ -38,6 +38,17 @@ func TestSetRequests(t *testing.T) {
 		"beside a sidecar": {v1.PodSpec{
 			Containers: []v1.Container{container("a", 400, 0)}, InitContainers: []v1.Container{sidecar},
 		}, 300, "a 200m 0"},
+		// 60 - 100 leaves nothing: 25 at least, and of 10 no more than that.
+		"beside a sidecar with more": {v1.PodSpec{
+			Containers: []v1.Container{container("a", 30, 0)}, InitContainers: []v1.Container{sidecar},
+		}, 60, "a 25m 0"},
+		"beside a sidecar, below the least": {v1.PodSpec{
+			Containers: []v1.Container{container("a", 30, 0)}, InitContainers: []v1.Container{sidecar},
+		}, 10, "a 10m 0"},
+		"an injected container": {v1.PodSpec{
+			Containers: []v1.Container{container("a", 100, 0), container("linkerd-proxy", 50, 0), container("b", 100, 0)},
+		}, 250, "a 100m 0, linkerd-proxy 50m 0, b 100m 0"},
+		"a gateway":           {v1.PodSpec{Containers: []v1.Container{container("istio-proxy", 100, 0)}}, 250, "istio-proxy 250m 0"},
 		"the limit is raised": {v1.PodSpec{Containers: []v1.Container{container("a", 100, 150)}}, 200, "a 200m 200m"},
 		"the limit stays":     {v1.PodSpec{Containers: []v1.Container{container("a", 100, 500)}}, 200, "a 200m 500m"},
 		"kept":                {v1.PodSpec{Containers: []v1.Container{container("a", 100, 500)}}, 0, "a 100m 500m"},

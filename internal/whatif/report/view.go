@@ -20,10 +20,11 @@ type Document struct {
 	Sections []*Section
 }
 
-// Box has an answer.
+// Box has an answer. IsWarning is set if it must not be acted on.
 type Box struct {
-	Title string
-	Text  []string
+	Title     string
+	Text      []string
+	IsWarning bool
 }
 
 // Section is a part of a page, of which text on a terminal has the table and the items.

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/files"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recommend"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
@@ -29,6 +30,8 @@ const (
 	dayFormat = "2006-01-02"
 	// maxDay is the largest size of a file in bytes. A window of an hour takes about 20 KB.
 	maxDay = 64 << 20
+	// maxRecommendation is the largest size of the recommendation in bytes: a workload takes about 100.
+	maxRecommendation = 4 << 20
 	// maxDays is the largest number of days.
 	maxDays = 400
 )
@@ -106,7 +109,7 @@ func OpenStore(folder string, keep time.Duration) (*Store, error) {
 		s.windows = append(s.windows, day.Windows...)
 	}
 	s.sort()
-	if raw, err := os.ReadFile(filepath.Join(s.folder, recommendationFile)); err == nil {
+	if raw, err := files.Read(filepath.Join(s.folder, recommendationFile), maxRecommendation); err == nil {
 		var r recommend.Result
 		if json.Unmarshal(raw, &r) == nil { // else the next day replaces it
 			s.recommendation = &r
@@ -123,14 +126,7 @@ func dayOf(name string) (time.Time, bool) {
 }
 
 func readDay(path string) (*Day, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() > maxDay {
-		return nil, fmt.Errorf("%s: found %d bytes: must have at most %d", path, info.Size(), maxDay)
-	}
-	raw, err := os.ReadFile(path)
+	raw, err := files.Read(path, maxDay)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	placementv1beta1 "github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // StandardKeys has keys of labels, taints and annotations with a meaning in Kubernetes or Plimsoll.
@@ -27,7 +28,7 @@ var StandardKeys = []string{
 	"node.cloudprovider.kubernetes.io/uninitialized", "node.cloudprovider.kubernetes.io/shutdown",
 	"app.kubernetes.io/name", "app.kubernetes.io/instance", "app.kubernetes.io/version", "app.kubernetes.io/component",
 	"app.kubernetes.io/part-of", "app.kubernetes.io/managed-by",
-	"pod-template-hash", "pod-template-generation", "controller-revision-hash", "controller-uid", "job-name",
+	"pod-template-hash", resources.RolloutHash, "pod-template-generation", "controller-revision-hash", "controller-uid", "job-name",
 	"apps.kubernetes.io/pod-index", "statefulset.kubernetes.io/pod-name",
 	"batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", "batch.kubernetes.io/job-completion-index",
 	clusterv1beta2.ClusterSetLabel, clusterv1beta1.PlacementLabel,
