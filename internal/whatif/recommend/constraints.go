@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	v1 "k8s.io/api/core/v1"
@@ -28,7 +27,7 @@ const (
 	reasonManaged   = "of %s because another controller, such as KEDA, manages the HorizontalPodAutoscaler that divides use by them"
 	reasonNoRequest = "of %s because a HorizontalPodAutoscaler divides use by them, and a container has none"
 	reasonNearLimit = "of %s because the pods are Guaranteed and came near their limits"
-	reasonConflict  = "of %s because the LimitRanges of the namespace allow no other"
+	reasonConflict  = "of %s because the LimitRanges and ResourceQuotas of the namespace allow no other"
 	reasonBounds    = "within the LimitRanges and ResourceQuotas of the namespace"
 )
 
@@ -113,19 +112,15 @@ func targetOf(namespace string, target *autoscalingv2.CrossVersionObjectReferenc
 	return resources.Workload{Namespace: namespace, Kind: kind, Name: target.Name}
 }
 
-// updates reports whether a VerticalPodAutoscaler changes the requests of pods that run.
-func updates(updater *kinds.VerticalPodAutoscaler) bool {
-	mode := updater.Spec.UpdatePolicy.UpdateMode
-	return mode != "Off" && mode != "Initial"
-}
-
 // keepsAll returns why a workload keeps all requests, and its name, or an empty reason.
 func (c *constraints) keepsAll(u *workloadUse) (reason, name string) {
 	if u.seconds < minUse || u.readings < minReadings {
 		return reasonShort, u.text()
 	}
-	if i := slices.IndexFunc(c.updaters[u.Workload], updates); i >= 0 {
-		return reasonUpdated, u.text() + " by " + c.updaters[u.Workload][i].Name
+	for _, updater := range c.updaters[u.Workload] {
+		if mode := updater.Spec.UpdatePolicy.UpdateMode; mode != "Off" && mode != "Initial" {
+			return reasonUpdated, u.text() + " by " + updater.Name
+		}
 	}
 	for i := range u.pod.Spec.Containers {
 		cpu := resources.CPUResource.Amount(u.pod.Spec.Containers[i].Resources.Requests[v1.ResourceCPU])
@@ -165,7 +160,7 @@ func (c *constraints) allowanceFor(u *workloadUse, r resources.Resource) allowan
 	switch {
 	case a.low > a.high:
 		a.reason = reasonConflict
-	case a.follow > a.before:
+	case a.follow > min(a.before, a.high):
 		a.reason = reasonNearLimit
 	}
 	for _, scaler := range c.scalers[u.Workload] {

@@ -54,18 +54,16 @@ type Goals struct {
 	Overload, Killed *float64
 }
 
-func (g *Goals) overloadBound(base *figures) float64 {
-	return bound(g.Overload, base.overload, base.days)
-}
-
-func (g *Goals) killedBound(base *figures) float64 { return bound(g.Killed, base.killed, base.days) }
-
-// bound returns the bound of a figure over a number of days.
-func bound(perDay *float64, inForce, days float64) float64 {
-	if perDay == nil {
-		return inForce * (1 + tolerance)
+// bounds returns the bounds of overload and kills over the days of the figures in force.
+func (g *Goals) bounds(base *figures) (overload, killed float64) {
+	overload, killed = base.overload*(1+tolerance), base.killed*(1+tolerance)
+	if g.Overload != nil {
+		overload = *g.Overload * base.days
 	}
-	return *perDay * days
+	if g.Killed != nil {
+		killed = *g.Killed * base.days
+	}
+	return overload, killed
 }
 
 // wait returns the time within which the percentage of the pods has a node.
@@ -343,15 +341,9 @@ func (s *search) countCPUs(r *recording.Recording, out *Result) {
 	group.Cost, s.autoscaler.IsPriced, s.countsCPUs = added[0].Status.Allocatable.Cpu().AsApproximateFloat64(), true, true
 	out.assume(
 		"nodes differ in size: an hour of a node of %s counts %s, of others in proportion to their CPUs or memory, whichever is more",
-		nodeText(added[0]),
+		fmt.Sprintf("%s CPUs and %s", added[0].Status.Allocatable.Cpu(), format.Bytes(added[0].Status.Allocatable.Memory().Value())),
 		format.Plain(group.Cost),
 	)
-}
-
-// nodeText returns the CPUs and memory of a node.
-func nodeText(node *v1.Node) string {
-	a := node.Status.Allocatable
-	return fmt.Sprintf("%s CPUs and %s", a.Cpu(), format.Bytes(a.Memory().Value()))
 }
 
 // measureIdle sets the time until the autoscaler removes an idle node to the median of the recorded nodes that went, unless it is given.

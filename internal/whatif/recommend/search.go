@@ -163,11 +163,12 @@ func partsOf(c *candidate, parts []int) []*figures {
 
 // misses returns the goals that figures miss, given the figures of the configuration in force.
 func (s *search) misses(f, base *figures) (missed []string) {
-	if bound := s.goals.overloadBound(base); f.overload > bound {
-		missed = append(missed, fmt.Sprintf("overload %s node minutes a day, allowed %s", perDay(f.overload, f), perDay(bound, base)))
+	overload, killed := s.goals.bounds(base)
+	if f.overload > overload {
+		missed = append(missed, fmt.Sprintf("overload %s node minutes a day, allowed %s", perDay(f.overload, f), perDay(overload, base)))
 	}
-	if bound := s.goals.killedBound(base); f.killed > bound {
-		missed = append(missed, fmt.Sprintf("%s pods killed a day, allowed %s", perDay(f.killed, f), perDay(bound, base)))
+	if f.killed > killed {
+		missed = append(missed, fmt.Sprintf("%s pods killed a day, allowed %s", perDay(f.killed, f), perDay(killed, base)))
 	}
 	if f.unschedulable > base.unschedulable {
 		missed = append(missed,
@@ -287,7 +288,8 @@ func (s *search) racePairs() ([]*candidate, error) {
 // that exceed the goals of all parts already, and those that are clearly more expensive than the cheapest candidate that meets the goals,
 // by a paired test over the parts.
 func (s *search) race(candidates []*candidate, withWait bool) ([]*candidate, error) {
-	running, base := slices.Clone(candidates), sum(partsOf(s.inForce, s.order))
+	running := slices.Clone(candidates)
+	overload, killed := s.goals.bounds(sum(partsOf(s.inForce, s.order)))
 	cost := func(c *candidate, parts []int) (out []float64) {
 		for _, p := range partsOf(c, parts) {
 			out = append(out, p.cost)
@@ -305,7 +307,7 @@ func (s *search) race(candidates []*candidate, withWait bool) ([]*candidate, err
 		leader := s.cheapest(running, parts)
 		running = slices.DeleteFunc(running, func(c *candidate) bool {
 			f := sum(partsOf(c, parts))
-			return c != s.inForce && (f.overload > s.goals.overloadBound(base) || f.killed > s.goals.killedBound(base) ||
+			return c != s.inForce && (f.overload > overload || f.killed > killed ||
 				withWait && i > 0 && leader != nil && leader != c && isWorse(cost(leader, parts), cost(c, parts)))
 		})
 	}
