@@ -325,19 +325,10 @@ func (s *search) countCPUs(r *recording.Recording, out *Result) {
 	if len(sizes) < 2 || err != nil || len(added) != 1 { // the error is found by the first run
 		return
 	}
-	group := &s.autoscaler.Groups[0]
-	group.Cost, s.autoscaler.IsPriced, s.countsCPUs = added[0].Status.Allocatable.Cpu().AsApproximateFloat64(), true, true
-	out.assume(
-		"nodes differ in size: an hour of a node of %s counts %s, of others in proportion to their CPUs or memory, whichever is more",
-		nodeText(added[0]),
-		format.Plain(group.Cost),
-	)
-}
-
-// nodeText returns the CPUs and memory of a node.
-func nodeText(node *v1.Node) string {
-	a := node.Status.Allocatable
-	return fmt.Sprintf("%s CPUs and %s", a.Cpu(), format.Bytes(a.Memory().Value()))
+	s.autoscaler.Groups[0].Cost = added[0].Status.Allocatable.Cpu().AsApproximateFloat64()
+	s.autoscaler.IsPriced, s.autoscaler.CountsCPUs, s.countsCPUs = true, true, true
+	out.assume("nodes differ in size: an hour of a node counts as many CPUs as it has; new ones are like %s, with %s CPUs", added[0].Name,
+		added[0].Status.Allocatable.Cpu())
 }
 
 // measureIdle sets the time until the autoscaler removes an idle node to the median of the recorded nodes that went, unless it is given.
