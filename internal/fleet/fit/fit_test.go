@@ -558,3 +558,16 @@ func BenchmarkFleet(b *testing.B) {
 		b.Fatal("nothing fits")
 	}
 }
+
+// TestJobCompletions verifies that a Job has as many pods at once as it has completions at most.
+func TestJobCompletions(t *testing.T) {
+	for spec, want := range map[string]int64{
+		`"parallelism":10,"completions":3`: 3, `"parallelism":3,"completions":10`: 3, `"parallelism":10`: 10, `"completions":3`: 1,
+	} {
+		w, err := ReadWorkload([]byte(`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j"},"spec":{` + spec +
+			`,"template":{"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"1"}}}]}}}}`))
+		if err != nil || w.Replicas != want {
+			t.Errorf("%s: %+v, %v, want %d", spec, w, err, want)
+		}
+	}
+}

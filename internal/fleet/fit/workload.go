@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	kubejson "sigs.k8s.io/json"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
@@ -28,6 +29,7 @@ type workloadObject struct {
 	Spec     struct {
 		Replicas    *int64               `json:"replicas"`
 		Parallelism *int64               `json:"parallelism"`
+		Completions *int64               `json:"completions"`
 		Template    *v1.PodTemplateSpec  `json:"template"`
 		Selector    metav1.LabelSelector `json:"selector"`
 		Workload    struct {
@@ -89,6 +91,7 @@ func ReadWorkload(object []byte) (*Workload, error) {
 			replicas = *given
 		}
 	}
+	replicas = min(replicas, ptr.Deref(o.Spec.Completions, replicas))
 	return &Workload{Parts: []Part{{t, 1}}, Replicas: replicas, Unknown: unknown}, CheckReplicas(replicas)
 }
 

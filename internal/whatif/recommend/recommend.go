@@ -337,13 +337,10 @@ func (s *search) countCPUs(r *recording.Recording, out *Result) {
 	if len(sizes) < 2 || err != nil || len(added) != 1 { // the error is found by the first run
 		return
 	}
-	group := &s.autoscaler.Groups[0]
-	group.Cost, s.autoscaler.IsPriced, s.countsCPUs = added[0].Status.Allocatable.Cpu().AsApproximateFloat64(), true, true
-	out.assume(
-		"nodes differ in size: an hour of a node of %s counts %s, of others in proportion to their CPUs or memory, whichever is more",
-		fmt.Sprintf("%s CPUs and %s", added[0].Status.Allocatable.Cpu(), format.Bytes(added[0].Status.Allocatable.Memory().Value())),
-		format.Plain(group.Cost),
-	)
+	s.autoscaler.Groups[0].Cost = added[0].Status.Allocatable.Cpu().AsApproximateFloat64()
+	s.autoscaler.IsPriced, s.autoscaler.CountsCPUs, s.countsCPUs = true, true, true
+	out.assume("nodes differ in size: an hour of a node counts as many CPUs as it has; new ones are like %s, with %s CPUs", added[0].Name,
+		added[0].Status.Allocatable.Cpu())
 }
 
 // measureIdle sets the time until the autoscaler removes an idle node to the median of the recorded nodes that went, unless it is given.

@@ -50,8 +50,11 @@ func (c *Config) Check(nodes []recording.Node) (hasPool bool, err error) {
 // inputCost returns the cost of a node of the input per hour. A node that is in no group costs as much as the nodes of a group with equal
 // allocatable or, if there is none, in proportion to those of the first group.
 func (s Spec) inputCost(groups []nodeGroup, group int, node *v1.Node) float64 {
-	if !s.IsPriced {
+	switch {
+	case !s.IsPriced:
 		return 1
+	case s.CountsCPUs:
+		return node.Status.Allocatable.Cpu().AsApproximateFloat64()
 	}
 	if group != autoscaler.NoGroup && groups[group].contains(node) {
 		return groups[group].spec.Cost

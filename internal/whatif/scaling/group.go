@@ -1,8 +1,10 @@
 package scaling
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -46,7 +48,7 @@ func newGroups(spec Spec, nodes []recording.Node) ([]nodeGroup, error) {
 		}
 		switch {
 		case groupSpec.Shape != generate.NodeShape{}:
-			g.template = g.templateOfShape()
+			g.template = g.templateOfShape(model)
 		case model == nil && groupSpec.Label != "":
 			return nil, fmt.Errorf("%s: shape: required, as the input has no schedulable node with the label %s to copy it from",
 				groupSpec.Name, groupSpec.Label)
@@ -61,29 +63,75 @@ func newGroups(spec Spec, nodes []recording.Node) ([]nodeGroup, error) {
 	return groups, nil
 }
 
-// findModel returns the input node that the nodes of the group are copies of, nil if there is none:
-// the first node with the most frequent shape among the schedulable nodes. If the group has a
-// label, only nodes with the label are considered.
+// findModel returns the input node that the nodes of the group are copies of, nil if there is none: the first node of the kind with the most
+// schedulable nodes, one without taints if there is any. Nodes of a kind have the same system, type and taints, and sizes within 1.5 %, as in
+// Cluster Autoscaler. Virtual nodes are left out and, if the group has a label, nodes without it.
 func (g *nodeGroup) findModel(nodes []recording.Node) *v1.Node {
-	counts := map[resources.Amounts]int{}
-	var candidates []*v1.Node
-	most := 0
+	type kind struct {
+		node          *v1.Node
+		taints        []v1.Taint
+		isOpen, nodes int
+	}
+	var kinds []kind
 	for i := range nodes {
 		node := nodes[i].Object
-		if resources.IsControlPlane(node) || node.Spec.Unschedulable || g.spec.Label != "" && !g.contains(node) {
+		if isVirtual(node) || node.Spec.Unschedulable || g.spec.Label != "" && !g.contains(node) {
 			continue
 		}
-		candidates = append(candidates, node)
-		shape := allocatable(node)
-		counts[shape]++
-		most = max(most, counts[shape])
+		taints := lastingTaints(node)
+		isSame := func(k kind) bool { return isSimilar(k.node, node) && slices.Equal(k.taints, taints) }
+		found := slices.IndexFunc(kinds, isSame)
+		if found < 0 {
+			found = len(kinds)
+			kinds = append(kinds, kind{node: node, taints: taints})
+			if !slices.ContainsFunc(taints, func(t v1.Taint) bool { return t.Effect != v1.TaintEffectPreferNoSchedule }) {
+				kinds[found].isOpen = 1
+			}
+		}
+		kinds[found].nodes++
 	}
-	for _, node := range candidates {
-		if counts[allocatable(node)] == most {
-			return node
+	if len(kinds) == 0 {
+		return nil
+	}
+	return slices.MaxFunc(kinds, func(a, b kind) int { return cmp.Or(cmp.Compare(a.isOpen, b.isOpen), cmp.Compare(a.nodes, b.nodes)) }).node
+}
+
+// isVirtual reports whether a node is none that an autoscaler adds.
+func isVirtual(node *v1.Node) bool {
+	return node.Labels["type"] == "virtual-kubelet" || node.Labels["eks.amazonaws.com/compute-type"] == "fargate"
+}
+
+// isSimilar reports whether two nodes have the same system and type, and almost the same size.
+func isSimilar(a, b *v1.Node) bool {
+	for _, label := range []string{v1.LabelOSStable, v1.LabelArchStable, v1.LabelInstanceTypeStable} {
+		if a.Labels[label] != b.Labels[label] {
+			return false
 		}
 	}
-	return nil
+	x, y := allocatable(a), allocatable(b)
+	isClose := func(x, y int64) bool { return math.Abs(float64(x-y)) <= 0.015*float64(max(x, y)) }
+	hasSize := isClose(x.CPU, y.CPU) && isClose(x.Memory, y.Memory)
+	x.CPU, x.Memory = y.CPU, y.Memory
+	return hasSize && x == y
+}
+
+// passingTaints begin the keys of taints of the start, the condition and the end of nodes.
+var passingTaints = []string{
+	"node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "startup-taint.cluster-autoscaler.kubernetes.io/",
+	"ignore-taint.cluster-autoscaler.kubernetes.io/", "karpenter.sh/unregistered",
+}
+
+// lastingTaints returns the taints of a node without those that it has for a time only.
+func lastingTaints(node *v1.Node) []v1.Taint {
+	var lasting []v1.Taint
+	for _, t := range node.Spec.Taints {
+		isPassing := func(begin string) bool { return strings.HasPrefix(t.Key, begin) }
+		if t.TimeAdded = nil; !resources.IsScaleDownTaint(t.Key) && !strings.HasSuffix(t.Key, "not-ready") &&
+			!slices.ContainsFunc(passingTaints, isPassing) {
+			lasting = append(lasting, t)
+		}
+	}
+	return lasting
 }
 
 // contains reports whether a node of the input has the label of the group.
@@ -122,12 +170,14 @@ func groupOf(groups []nodeGroup, node *v1.Node) int {
 		return i
 	}
 	return slices.IndexFunc(groups, func(g nodeGroup) bool { // -1 is NoGroup
-		return g.spec.AdoptOthers && !resources.IsControlPlane(node) && !node.Spec.Unschedulable
+		isControlPlane := slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == resources.ControlPlaneLabel })
+		return g.spec.AdoptOthers && !isControlPlane && !isVirtual(node) && !node.Spec.Unschedulable
 	})
 }
 
-// templateOfShape returns a node of the group's shape.
-func (g *nodeGroup) templateOfShape() *v1.Node {
+// templateOfShape returns a node of the group's shape, with what the shape does not state from a node of the input, if there is one: pods,
+// storage and devices but GPUs.
+func (g *nodeGroup) templateOfShape(model *v1.Node) *v1.Node {
 	shape := g.spec.Shape
 	node := generate.NewNode("", resources.Amounts{
 		CPU: int64(shape.Cores) * 1000, Memory: int64(shape.GiB) << 30,
@@ -136,6 +186,13 @@ func (g *nodeGroup) templateOfShape() *v1.Node {
 	node.Labels[v1.LabelOSStable], node.Labels[v1.LabelArchStable] = "linux", "amd64"
 	if g.spec.GPUModel != "" {
 		node.Labels[generate.GPUModelLabel] = g.spec.GPUModel
+	}
+	if model != nil {
+		for name, amount := range model.Status.Allocatable {
+			if name != v1.ResourceCPU && name != v1.ResourceMemory && !strings.HasSuffix(string(name), "/gpu") {
+				node.Status.Allocatable[name], node.Status.Capacity[name] = amount, amount
+			}
+		}
 	}
 	g.setLabels(node)
 	return node
@@ -148,11 +205,7 @@ func (g *nodeGroup) templateOfNode(model *v1.Node) *v1.Node {
 		ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(model.Labels)},
 		Status:     v1.NodeStatus{Capacity: model.Status.Capacity, Allocatable: model.Status.Allocatable},
 	}
-	for _, taint := range model.Spec.Taints {
-		if !strings.HasPrefix(taint.Key, "node.kubernetes.io/") { // a condition of the node
-			node.Spec.Taints = append(node.Spec.Taints, taint)
-		}
-	}
+	node.Spec.Taints = lastingTaints(model)
 	g.setLabels(node)
 	return node
 }

@@ -20,6 +20,8 @@ type Spec struct {
 	Loop   autoscaler.Loop `json:"loop"`
 	// IsPriced is set if the groups have a cost. Otherwise each node costs 1 per hour.
 	IsPriced bool `json:"priced"`
+	// CountsCPUs is set if each node costs as much as it has CPUs.
+	CountsCPUs bool `json:"countsCPUs,omitempty"`
 }
 
 // GroupSpec describes a group of equal nodes.
@@ -34,7 +36,7 @@ type GroupSpec struct {
 	// Label, KEY=VALUE, of the nodes. Nodes of the input with this label belong to the
 	// group.
 	Label string `json:"label,omitempty"`
-	// AdoptOthers makes all schedulable nodes of the input that belong to no group, except of the control plane, belong to the group. They
+	// AdoptOthers makes all schedulable nodes of the input that belong to no group, without the taint of the control plane, belong to the group. They
 	// cost in proportion to their size.
 	AdoptOthers bool `json:"adoptOthers,omitempty"`
 	// Min and Max are bounds of the number of nodes.
