@@ -151,7 +151,10 @@ func TestLimitRangesAdmit(t *testing.T) {
 			cpu, memory := amount(name)
 			return v1.ResourceList{v1.ResourceCPU: cpu, v1.ResourceMemory: memory}
 		}
-		r := recordingOf([]float64{float64(rapid.IntRange(1, 5000).Draw(t, "use"))}, []float64{float64(rapid.IntRange(1, 5000).Draw(t, "MiB"))})
+		r := recordingOf(
+			[]float64{float64(rapid.IntRange(1, 5000).Draw(t, "use"))},
+			[]float64{float64(rapid.IntRange(1, 5000).Draw(t, "MiB"))},
+		)
 		pod := r.Pods[0].Object
 		for i := range rapid.IntRange(1, 3).Draw(t, "containers") {
 			c := v1.Container{Name: fmt.Sprint(i)}
@@ -167,7 +170,14 @@ func TestLimitRangesAdmit(t *testing.T) {
 			pod.Spec.Containers = append(pod.Spec.Containers, c)
 		}
 		item := v1.LimitRangeItem{
-			Type: rapid.SampledFrom([]v1.LimitType{v1.LimitTypePod, v1.LimitTypeContainer}).Draw(t, "type"), Min: list("min"), Max: list("max"),
+			Type: rapid.SampledFrom(
+				[]v1.LimitType{v1.LimitTypePod, v1.LimitTypeContainer},
+			).Draw(
+				t,
+				"type",
+			),
+			Min: list("min"),
+			Max: list("max"),
 		}
 		if rapid.Bool().Draw(t, "ratio") {
 			item.MaxLimitRequestRatio = v1.ResourceList{v1.ResourceCPU: resource.MustParse("2"), v1.ResourceMemory: resource.MustParse("3")}
@@ -210,7 +220,10 @@ func TestScalerPatches(t *testing.T) {
 	c, err := newConstraints(r)
 	must.Succeed(t, err)
 	// 80 % of 1250m, and 50 % of 250m; memory keeps its request, and so does its metric.
-	patches, err := c.patches(&recording.WorkloadRequests{Namespace: "shop", Kind: "StatefulSet", Name: "db", CPU: 200}, usesOf(r, 0, 60)[0])
+	patches, err := c.patches(
+		&recording.WorkloadRequests{Namespace: "shop", Kind: "StatefulSet", Name: "db", CPU: 200},
+		usesOf(r, 0, 60)[0],
+	)
 	must.Succeed(t, err)
 	const want = `{"spec":{"metrics":[{"resource":{"name":"cpu","target":{"averageValue":"1","type":"AverageValue"}},"type":"Resource"},` +
 		`{"resource":{"name":"memory","target":{"averageUtilization":80,"type":"Utilization"}},"type":"Resource"},` +

@@ -28,11 +28,18 @@ func TestDocument(t *testing.T) {
 		if got := strings.Count(page, "<svg"); got != charts {
 			t.Errorf("p%v: %d charts, want %d", percent, got, charts)
 		}
-		if applies, warns := strings.Contains(page, "What to apply"), strings.Contains(page, `class="summary warning"`); applies != r.Confirmed ||
+		if applies, warns := strings.Contains(
+			page,
+			"What to apply",
+		), strings.Contains(
+			page,
+			`class="summary warning"`,
+		); applies != r.Confirmed ||
 			warns == r.Confirmed {
 			t.Errorf("confirmed %v: what to apply %v, warning %v", r.Confirmed, applies, warns)
 		}
-		if _, err := r.Manifests(); (err == nil) != r.Confirmed || err != nil && !strings.HasSuffix(err.Error(), "on the last third overload 9") {
+		if _, err := r.Manifests(); (err == nil) != r.Confirmed ||
+			err != nil && !strings.HasSuffix(err.Error(), "on the last third overload 9") {
 			t.Errorf("confirmed %v: %v", r.Confirmed, err)
 		}
 		for _, want := range []string{"Use &lt;packed&gt;.", `<td class="n">96.00</td>`, `<td class="n">192.00</td>`, ">recommended: packed<"} {

@@ -170,8 +170,10 @@ func Find(ctx context.Context, o Options) (*Result, error) {
 			return nil, err
 		}
 		if read.LacksAutoscalers() {
-			r.assume("autoscalers of pods were not recorded: a HorizontalPodAutoscaler with a target utilization changes the number of pods " +
-				"when requests change, and a VerticalPodAutoscaler changes requests")
+			r.assume(
+				"autoscalers of pods were not recorded: a HorizontalPodAutoscaler with a target utilization changes the number of pods " +
+					"when requests change, and a VerticalPodAutoscaler changes requests",
+			)
 		}
 		s.rules = newRules()
 		r.Kept = fillRules(s.rules, uses, r.constraints, largestNode(read))

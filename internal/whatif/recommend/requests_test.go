@@ -150,9 +150,16 @@ func TestManifests(t *testing.T) {
 		u := usesOf(r, 0, 60)[0]
 		if name == "Deployment" { // whose template is known
 			pod.Spec.Containers[1].Name, u.template = "shop-proxy", []string{"main"}
-			pod.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse("1"), v1.ResourceMemory: resource.MustParse("1Gi")}
+			pod.Spec.Containers[0].Resources.Requests = v1.ResourceList{
+				v1.ResourceCPU:    resource.MustParse("1"),
+				v1.ResourceMemory: resource.MustParse("1Gi"),
+			}
 		}
-		text, err := patchText(&recording.WorkloadRequests{Namespace: "shop", Kind: u.Kind, Name: u.Name, CPU: 200, Memory: 100 << 20}, u, "")
+		text, err := patchText(
+			&recording.WorkloadRequests{Namespace: "shop", Kind: u.Kind, Name: u.Name, CPU: 200, Memory: 100 << 20},
+			u,
+			"",
+		)
 		must.Succeed(t, err)
 		patch, err := yaml.YAMLToJSON(text)
 		if err != nil || string(patch) != tc.patch || !strings.HasPrefix(string(text), "# "+tc.command) {

@@ -105,8 +105,15 @@ func (r *Result) assume(text string, args ...any) {
 func newResult(o *Options, r *recording.Recording, start, fitEnd, end int64) *Result {
 	at := func(second int64) time.Time { return r.About.From.Add(time.Duration(second) * time.Second) }
 	out := &Result{
-		APIVersion: APIVersion, Kind: Kind, Source: "recording: " + o.Source.Recording,
-		Fit: Span{From: at(start), To: at(fitEnd)}, Confirm: Span{From: at(fitEnd), To: at(end)}, uses: map[resources.Workload]*workloadUse{},
+		APIVersion: APIVersion,
+		Kind:       Kind,
+		Source:     "recording: " + o.Source.Recording,
+		Fit: Span{
+			From: at(start),
+			To:   at(fitEnd),
+		},
+		Confirm: Span{From: at(fitEnd), To: at(end)},
+		uses:    map[resources.Workload]*workloadUse{},
 	}
 	for _, missing := range r.About.Missing {
 		out.assume("missing in the recording: %s: %s", missing.What, missing.Why)
@@ -427,7 +434,11 @@ func figuresText(s *search, row *Row) string {
 	}
 	text := fmt.Sprintf(costs, format.Cost(row.Cost))
 	if !s.goals.NoUsage {
-		text += fmt.Sprintf(", with an overload of %s node minutes and %s pods killed a day", format.Plain(row.Overload), format.Plain(row.Killed))
+		text += fmt.Sprintf(
+			", with an overload of %s node minutes and %s pods killed a day",
+			format.Plain(row.Overload),
+			format.Plain(row.Killed),
+		)
 	}
 	if s.goals.NoWait {
 		return text + "."

@@ -48,7 +48,13 @@ type autoscaled struct {
 }
 
 // GetResourceMetric returns the use of each pod in thousandths. The container main has 3/4 of it.
-func (a *autoscaled) GetResourceMetric(_ context.Context, resource v1.ResourceName, namespace string, selector labels.Selector, container string) (
+func (a *autoscaled) GetResourceMetric(
+	_ context.Context,
+	resource v1.ResourceName,
+	namespace string,
+	selector labels.Selector,
+	container string,
+) (
 	metrics.PodMetricsInfo, time.Time, error,
 ) {
 	a.mu.Lock()
@@ -139,7 +145,10 @@ func (a *autoscaled) settle(t *testing.T, cores float64) map[string]int32 {
 func TestReplicasStay(t *testing.T) {
 	cpu, memory := fmt.Sprintf(percent, "cpu"), fmt.Sprintf(percent, "memory")
 	scaledBy := map[string]string{
-		"cpu": cpu, "memory": memory, "both": cpu + ", " + memory, "minimum": cpu,
+		"cpu":       cpu,
+		"memory":    memory,
+		"both":      cpu + ", " + memory,
+		"minimum":   cpu,
 		"container": "{type: ContainerResource, containerResource: {name: cpu, container: main, target: {type: Utilization, averageUtilization: 60}}}",
 		"amount":    "{type: Resource, resource: {name: cpu, target: {type: AverageValue, averageValue: 700m}}}",
 	}

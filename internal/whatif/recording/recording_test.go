@@ -536,8 +536,12 @@ func TestInvalidOwners(t *testing.T) {
 // the owner, also when it is read again. The template is known if it was recorded.
 func TestRecordedOwners(t *testing.T) {
 	set := func(kind, name, owner string) string {
-		return event("ADDED", 0, `{"apiVersion":"apps/v1","kind":"`+kind+`","metadata":{"name":"`+name+`","namespace":"x","ownerReferences":[{`+owner+
-			`,"controller":true}]},"spec":{"template":{"spec":{"containers":[{"name":"main"}]}}}}`)
+		return event(
+			"ADDED",
+			0,
+			`{"apiVersion":"apps/v1","kind":"`+kind+`","metadata":{"name":"`+name+`","namespace":"x","ownerReferences":[{`+owner+
+				`,"controller":true}]},"spec":{"template":{"spec":{"containers":[{"name":"main"}]}}}}`,
+		)
 	}
 	for name, tc := range map[string]struct {
 		set, labels string

@@ -85,7 +85,9 @@ func TestModel(t *testing.T) {
 func TestCountsCPUs(t *testing.T) {
 	spec := Spec{IsPriced: true, CountsCPUs: true}
 	for memory, want := range map[string]float64{"8Gi": 4, "32Gi": 4} {
-		node := &v1.Node{Status: v1.NodeStatus{Allocatable: v1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse(memory)}}}
+		node := &v1.Node{
+			Status: v1.NodeStatus{Allocatable: v1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse(memory)}},
+		}
 		if got := spec.inputCost([]nodeGroup{{spec: GroupSpec{Cost: 4}, template: node}}, 0, node); got != want {
 			t.Errorf("%s: cost %v, want %v", memory, got, want)
 		}
