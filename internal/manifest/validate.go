@@ -168,14 +168,15 @@ func problemTexts(path string, errs field.ErrorList) (texts []string) {
 	return texts
 }
 
-// CheckNames returns an error if the name, the namespace or a label of an object is none of Kubernetes. It removes owners whose kind or name is
-// none: API servers accept them, although no object can have it.
+// CheckNames returns an error if the name, the namespace or a label of an object is none of Kubernetes. It removes owners whose kind or name
+// is none: API servers accept them, although no object can have it.
 func CheckNames(object metav1.Object) error {
 	object.SetOwnerReferences(slices.DeleteFunc(object.GetOwnerReferences(), func(owner metav1.OwnerReference) bool {
 		return len(apivalidation.NameIsDNSSubdomain(owner.Name, false))+len(utilvalidation.IsDNS1035Label(strings.ToLower(owner.Kind))) > 0
 	}))
 	meta := metav1.ObjectMeta{Namespace: object.GetNamespace(), Name: object.GetName(), Labels: object.GetLabels()}
-	for _, err := range apivalidation.ValidateObjectMeta(&meta, meta.Namespace != "", apivalidation.NameIsDNSSubdomain, field.NewPath("metadata")) {
+	path, isNamespaced := field.NewPath("metadata"), meta.Namespace != ""
+	for _, err := range apivalidation.ValidateObjectMeta(&meta, isNamespaced, apivalidation.NameIsDNSSubdomain, path) {
 		return fmt.Errorf("%.300s", err.Error())
 	}
 	return nil

@@ -298,8 +298,8 @@ const (
 	readAhead = 256 << 10
 )
 
-// secrets returns the credentials that authorize added to the headers of a request: what is between spaces in them, but the name of a tenant,
-// and the password.
+// secrets returns the credentials that authorize added to the headers of a request: what is between spaces in them, but the name of a
+// tenant, and the password.
 func (e *Endpoint) secrets(headers, given http.Header) (secrets [][]byte) {
 	password, _ := e.user.Password()
 	texts := []string{password}

@@ -159,14 +159,8 @@ func (o *recommendOptions) run(cmd *cobra.Command) error {
 	if err := o.printResult(cmd.OutOrStdout(), found, documents); err != nil {
 		return base.Failure(err)
 	}
-	if o.report.Path != "" {
-		page, err := found.Document(false)
-		if err == nil {
-			err = o.report.Write(page.Write)
-		}
-		if err != nil {
-			return base.Failure(err)
-		}
+	if err := o.writeReport(found); err != nil {
+		return base.Failure(err)
 	}
 	if unfit != nil && (o.write != "" || o.report.Path != "" || o.output.Format == base.FormatYAML) {
 		return base.WithExitCode(base.ExitCondition, unfit)
@@ -175,6 +169,18 @@ func (o *recommendOptions) run(cmd *cobra.Command) error {
 		return base.Failure(o.writeFolder(documents))
 	}
 	return nil
+}
+
+// writeReport writes the page to the file of --report, if there is one.
+func (o *recommendOptions) writeReport(found *recommend.Result) error {
+	if o.report.Path == "" {
+		return nil
+	}
+	page, err := found.Document(false)
+	if err != nil {
+		return err
+	}
+	return o.report.Write(page.Write)
 }
 
 // printResult prints the result in the format of --output. In YAML it is what to apply.

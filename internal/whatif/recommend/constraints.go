@@ -246,6 +246,7 @@ func (a *allowance) limit(item *v1.LimitRangeItem, u *workloadUse) {
 	case v1.LimitTypePod:
 		pod := resources.NewPod(u.pod)
 		bound(0, 1, 1, pod.Get(a.Resource).Limit, rest*unit)
+	case v1.LimitTypePersistentVolumeClaim:
 	case v1.LimitTypeContainer:
 		for i := range containers {
 			list := &containers[i].Resources
@@ -265,13 +266,11 @@ func (c *constraints) readQuotas(a *allowance, u *workloadUse) {
 	pod := resources.NewPod(u.pod)
 	for _, quota := range c.quotas[u.Namespace] {
 		for key, hard := range quota.Status.Hard {
-			switch key {
-			case a.Name(), "requests." + a.Name():
+			if key == a.Name() || key == "requests."+a.Name() {
 				a.left = min(a.left, max(a.Amount(hard)-a.Amount(quota.Status.Used[key]), 0))
-			case "limits." + a.Name():
-				if limit := pod.Get(a.Resource); !limit.Unbounded {
-					a.high = min(a.high, max(limit.Limit, a.before)) // so that the limit need not rise
-				}
+			}
+			if limit := pod.Get(a.Resource); key == "limits."+a.Name() && !limit.Unbounded {
+				a.high = min(a.high, max(limit.Limit, a.before)) // so that the limit need not rise
 			}
 		}
 	}
@@ -296,8 +295,8 @@ func (a *allowance) request(amount int64, pods int, rising *int64) (request int6
 	return request, isCut
 }
 
-// scalerPatch returns the command and the patch of a HorizontalPodAutoscaler with which it scales a workload by the use at which it does now,
-// whatever the requests that change. It returns no patch if it does not scale by the utilization of what changes.
+// scalerPatch returns the command and the patch of a HorizontalPodAutoscaler with which it scales a workload by the use at which it does
+// now, whatever the requests that change. It returns no patch if it does not scale by the utilization of what changes.
 func scalerPatch(scaler *autoscalingv2.HorizontalPodAutoscaler, w *recording.WorkloadRequests, pod *v1.Pod) (patch []byte, err error) {
 	metrics, changes := scaler.DeepCopy().Spec.Metrics, false
 	for i := range metrics {

@@ -21,15 +21,14 @@ var injected = []string{"istio-proxy", "linkerd-proxy", "daprd", "vault-agent"}
 
 // OwnContainers returns the containers of a pod without those that admission usually adds, all if there are no others.
 func OwnContainers(pod *v1.Pod) (own []*v1.Container) {
-	for _, isOwn := range []func(string) bool{func(name string) bool { return !slices.Contains(injected, name) }, func(string) bool { return true }} {
-		for i := range pod.Spec.Containers {
-			if isOwn(pod.Spec.Containers[i].Name) {
-				own = append(own, &pod.Spec.Containers[i])
-			}
+	all := make([]*v1.Container, len(pod.Spec.Containers))
+	for i := range all {
+		if all[i] = &pod.Spec.Containers[i]; !slices.Contains(injected, all[i].Name) {
+			own = append(own, all[i])
 		}
-		if len(own) > 0 {
-			break
-		}
+	}
+	if len(own) == 0 {
+		return all
 	}
 	return own
 }

@@ -63,9 +63,9 @@ func newGroups(spec Spec, nodes []recording.Node) ([]nodeGroup, error) {
 	return groups, nil
 }
 
-// findModel returns the input node that the nodes of the group are copies of, nil if there is none: the first node of the kind with the most
-// schedulable nodes, one without taints if there is any. Nodes of a kind have the same system, type and taints, and sizes within 1.5 %, as in
-// Cluster Autoscaler. Virtual nodes are left out and, if the group has a label, nodes without it.
+// findModel returns the input node that the nodes of the group are copies of, nil if there is none: the first node of the kind with the
+// most schedulable nodes, one without taints if there is any. Nodes of a kind have the same system, type and taints, and sizes within
+// 1.5 %, as in Cluster Autoscaler. Virtual nodes are left out and, if the group has a label, nodes without it.
 func (g *nodeGroup) findModel(nodes []recording.Node) *v1.Node {
 	type kind struct {
 		node          *v1.Node

@@ -36,8 +36,8 @@ type GroupSpec struct {
 	// Label, KEY=VALUE, of the nodes. Nodes of the input with this label belong to the
 	// group.
 	Label string `json:"label,omitempty"`
-	// AdoptOthers makes all schedulable nodes of the input that belong to no group, without the taint of the control plane, belong to the group. They
-	// cost in proportion to their size.
+	// AdoptOthers makes all schedulable nodes of the input that belong to no group, without the taint of the control plane, belong to the
+	// group. They cost in proportion to their size.
 	AdoptOthers bool `json:"adoptOthers,omitempty"`
 	// Min and Max are bounds of the number of nodes.
 	Min int `json:"min" range:"0,100000"`
