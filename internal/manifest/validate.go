@@ -168,8 +168,8 @@ func problemTexts(path string, errs field.ErrorList) (texts []string) {
 	return texts
 }
 
-// CheckNames returns an error if the name, the namespace or a label of an object is none of Kubernetes. It removes owners whose kind or name
-// is none: API servers accept them, although no object can have it.
+// CheckNames returns an error if the name, the namespace or a label of an object is none of Kubernetes. It removes owners whose kind or
+// name is none: API servers accept them, although no object can have it.
 func CheckNames(object metav1.Object) error {
 	object.SetOwnerReferences(slices.DeleteFunc(object.GetOwnerReferences(), func(owner metav1.OwnerReference) bool {
 		return len(apivalidation.NameIsDNSSubdomain(owner.Name, false))+len(utilvalidation.IsDNS1035Label(strings.ToLower(owner.Kind))) > 0
