@@ -217,7 +217,8 @@ func checkSpec(t *testing.T, got, want *v1.Pod) {
 	}
 	if len(want.OwnerReferences) > 0 {
 		owner := want.OwnerReferences[0]
-		if len(got.OwnerReferences) != 1 || got.OwnerReferences[0].Kind != owner.Kind || got.OwnerReferences[0].Name != owner.Name ||
+		controller := metav1.GetControllerOfNoCopy(got) // the owner of the owner may follow
+		if controller == nil || controller.Kind != owner.Kind || controller.Name != owner.Name ||
 			got.Labels[record.OwnerLabel] != owner.Name {
 			t.Errorf("pod %s: owners %v, labels %v", want.Name, got.OwnerReferences, got.Labels)
 		}
