@@ -52,10 +52,7 @@ func Convert(nodeFile, podFile, out string, o Options) error {
 		return err
 	}
 	arrange(pods)
-	r, err := convert(nodes, pods, o)
-	if err != nil {
-		return err
-	}
+	r := convert(nodes, pods, o)
 	file, err := os.Create(out)
 	if err != nil {
 		return err
@@ -67,7 +64,7 @@ func Convert(nodeFile, podFile, out string, o Options) error {
 }
 
 // convert returns the recording of nodes and pods.
-func convert(nodes []recording.Node, pods []pod, o Options) (*recording.Recording, error) {
+func convert(nodes []recording.Node, pods []pod, o Options) *recording.Recording {
 	c := generate.NewCluster{Nodes: nodes, Limits: o.Limits, Seed: o.Seed}
 	addPods(&c, pods, o.PerSecond)
 	from, last := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC), int64(0)
@@ -88,7 +85,7 @@ func convert(nodes []recording.Node, pods []pod, o Options) (*recording.Recordin
 			{What: "parts of GPUs", Why: "the GPUs of a node count as one device of which pods take parts"},
 		},
 	}
-	return r, nil
+	return r
 }
 
 // addPods adds the pods of the trace. If podsPerSecond is not 0, as many pods arrive in each second and do not end, so that
