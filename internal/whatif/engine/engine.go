@@ -166,11 +166,11 @@ func New(ctx context.Context, cluster Cluster, options Options) (*Engine, error)
 	if err := sched.Cache.UpdateSnapshot(logger, snapshot); err != nil {
 		return nil, err
 	}
-	return e, e.know(&options)
+	return e, e.applyKnown(&options)
 }
 
-// know gives the plugins what is known of the past, of the usage of pods and of the load of nodes.
-func (e *Engine) know(options *Options) error {
+// applyKnown gives the plugins what is known of the past, of the usage of pods and of the load of nodes.
+func (e *Engine) applyKnown(options *Options) error {
 	if e.learner != nil && len(options.History) > 0 { // pods that run are taken as known in a history
 		e.learner.Restore(options.History, e.now(), e.now())
 	}

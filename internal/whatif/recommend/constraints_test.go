@@ -189,7 +189,7 @@ func TestLimitRangesAdmit(t *testing.T) {
 			return limitranger.PodValidateLimitFunc(limit, &internal)
 		}
 		if admitted(pod) != nil {
-			t.Skip()
+			t.Skip("admission refuses the pod as it is") // the draw: another is made
 		}
 		c := &constraints{limits: map[string][]v1.LimitRangeItem{"shop": {item}}}
 		u := usesOf(r, 0, 60)[0]

@@ -44,7 +44,7 @@ func estimateDemand(nodes []Node, pods []Pod, first, end int) demand {
 	if !e.findSaturated(nodes) {
 		return demand{}
 	}
-	others := e.others()
+	others := e.meansOfOthers()
 	for i := range pods {
 		if p := &pods[i]; e.full[p.Node] != nil {
 			e.raise(p, others[resources.WorkloadOf(p.Object)])
@@ -102,9 +102,9 @@ type mean struct {
 	pods int
 }
 
-// others returns what the pods of each workload use on average on nodes that are not saturated, in the steps in which the workload has a
+// meansOfOthers returns what the pods of each workload use on average on nodes that are not saturated, in the steps in which the workload has a
 // pod on a saturated one.
-func (e *estimator) others() map[resources.Workload]map[int]*mean {
+func (e *estimator) meansOfOthers() map[resources.Workload]map[int]*mean {
 	out := map[resources.Workload]map[int]*mean{}
 	for i := range e.pods {
 		p := &e.pods[i]

@@ -183,8 +183,8 @@ func (a *About) complete() {
 	a.Missing = append([]Missing{}, a.Missing...)
 }
 
-// at returns the time of a second since From.
-func (a *About) at(second int64) time.Time {
+// timeOf returns the time of a second since From.
+func (a *About) timeOf(second int64) time.Time {
 	return a.From.Add(time.Duration(max(-maxSeconds, min(second, maxSeconds))) * time.Second)
 }
 

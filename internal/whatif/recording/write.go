@@ -103,17 +103,17 @@ func (w *Writer) AddPod(p Pod) error {
 	}
 	about := &w.header.About
 	object, at := withoutStatus(p.Object), p.Created
-	object.TypeMeta, object.CreationTimestamp = podType, metav1.NewTime(about.at(p.Created))
+	object.TypeMeta, object.CreationTimestamp = podType, metav1.NewTime(about.timeOf(p.Created))
 	if p.Scheduled != Never {
 		at = p.Scheduled
 		object.Spec.NodeName = p.Node
 		object.Status.Conditions = []v1.PodCondition{{
-			Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: metav1.NewTime(about.at(at)),
+			Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: metav1.NewTime(about.timeOf(at)),
 		}}
 	}
 	if p.Started != Never {
 		at = p.Started
-		object.Status.StartTime = new(metav1.NewTime(about.at(at)))
+		object.Status.StartTime = new(metav1.NewTime(about.timeOf(at)))
 	}
 	err := w.event(kind, max(at, 0), object)
 	if err == nil && p.Ended != Never {
@@ -124,7 +124,8 @@ func (w *Writer) AddPod(p Pod) error {
 
 // EndPod writes when a pod ended.
 func (w *Writer) EndPod(key PodKey, at int64) error {
-	meta := metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, CreationTimestamp: metav1.NewTime(w.header.at(key.Created))}
+	created := metav1.NewTime(w.header.timeOf(key.Created))
+	meta := metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, CreationTimestamp: created}
 	return w.event(lineDeleted, at, &metav1.PartialObjectMetadata{TypeMeta: podType, ObjectMeta: meta})
 }
 
@@ -156,9 +157,9 @@ func (w *Writer) AddUsage(key PodKey, cpu, memory Series) error {
 // addUsage writes the usage of a pod from a step until before another.
 func (w *Writer) addUsage(key PodKey, cpu, memory *Series, first, end int) error {
 	l := &w.usage
-	l.Time, l.Namespace, l.Pod, l.Created = w.header.at(int64(first)*int64(w.header.Step)), key.Namespace, key.Name, nil
+	l.Time, l.Namespace, l.Pod, l.Created = w.header.timeOf(int64(first)*int64(w.header.Step)), key.Namespace, key.Name, nil
 	if w.created[key.Namespace+"/"+key.Name] != key.Created {
-		l.Created = new(w.header.at(key.Created))
+		l.Created = new(w.header.timeOf(key.Created))
 	}
 	l.CPU = millicores().appendNumbers(l.CPU[:0], cpu, first, end)
 	l.Memory = mebibytes().appendNumbers(l.Memory[:0], memory, first, end)
@@ -178,7 +179,7 @@ func (w *Writer) event(kind string, at int64, object any) error {
 	if err != nil {
 		return err
 	}
-	return w.json(line{Type: kind, Time: w.header.at(at), Object: raw})
+	return w.json(line{Type: kind, Time: w.header.timeOf(at), Object: raw})
 }
 
 // json writes a line that is not usage of a pod over time.
