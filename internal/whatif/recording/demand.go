@@ -102,8 +102,8 @@ type mean struct {
 	pods int
 }
 
-// meansOfOthers returns what the pods of each workload use on average on nodes that are not saturated, in the steps in which the workload has a
-// pod on a saturated one.
+// meansOfOthers returns what the pods of each workload use on average on nodes that are not saturated, in the steps in which the
+// workload has a pod on a saturated one.
 func (e *estimator) meansOfOthers() map[resources.Workload]map[int]*mean {
 	out := map[resources.Workload]map[int]*mean{}
 	for i := range e.pods {
