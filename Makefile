@@ -287,10 +287,10 @@ PROSE := '*.go' '*.md' '*.yaml' '*.yml' '*.tpl' '*.html' '*.sh' '*.txt' '*.txtar
 
 .PHONY: lint
 lint: ## check formatting, import rules, workflows, language and common mistakes
+	@! git grep -nIiwE -f hack/words.txt -- $(PROSE) || { echo 'hack/words.txt lists these words: see "Language" in CONTRIBUTING.md'; exit 1; }
 	$(TOOL) golangci-lint run ./...
 	cd lab && go tool -modfile=../tools/go.mod golangci-lint run ./...
 	go tool -modfile=tools/actionlint/go.mod actionlint -shellcheck= -pyflakes=
-	@! git grep -nIiwE -f hack/words.txt -- $(PROSE) || { echo 'hack/words.txt lists these words: see "Language" in CONTRIBUTING.md'; exit 1; }
 
 .PHONY: verify
 verify: lint ## run lint and check that generated files are up to date
