@@ -91,6 +91,8 @@ func main() {
 	project := flags.String("project", ".", "folder of the project")
 	usageDir := flags.String("usage", "", "folder of the public usage of real machines (lab/usage.sh)")
 	until := flags.Duration("for", 0, "start no run after this time; 0: run all that are missing")
+	first := flags.Int("first", 1, "seed of the first runs")
+	record := flags.Bool("record", false, "record the cluster with plimsoll record --follow, in the folder recording of RESULTS")
 	only := flags.String("only", "", "only runs whose name contains this text, such as warm")
 	flags.Usage = func() {
 		fmt.Fprint(os.Stderr, "Measures the profiles on real nodes, as root. Runs whose file exists are not repeated.\n\n"+
@@ -112,7 +114,8 @@ func main() {
 		}
 		return path
 	}
-	e := &experiment{settings: s, bin: absolute(*bin), project: absolute(*project), dir: absolute(flags.Arg(0)), only: *only}
+	e := &experiment{settings: s, bin: absolute(*bin), project: absolute(*project), dir: absolute(flags.Arg(0)), only: *only,
+		first: *first, record: *record}
 	if *until > 0 {
 		e.until = time.Now().Add(*until)
 	}
@@ -138,6 +141,8 @@ func exit(err error) {
 type experiment struct {
 	settings
 	bin, project, dir, only string
+	first                   int
+	record                  bool
 	until                   time.Time
 	sources                 []source
 	cluster                 *realnodes.Cluster
@@ -159,7 +164,7 @@ func (r run) String() string { return fmt.Sprintf("%s-%02d-%s", r.history, r.see
 // missing returns the runs that have no file, pair by pair. The order of the arms of a pair is drawn by its seed.
 func (e *experiment) missing() (runs []run) {
 	for _, p := range plans {
-		for seed := 1; seed <= p.seeds; seed++ {
+		for seed := e.first; seed < e.first+p.seeds; seed++ {
 			arms := slices.Clone(p.arms)
 			random := rand.New(rand.NewPCG(uint64(seed), 0x61726d73))
 			random.Shuffle(len(arms), func(i, j int) { arms[i], arms[j] = arms[j], arms[i] })
@@ -197,6 +202,14 @@ func (e *experiment) runAll(ctx context.Context) (err error) {
 	}
 	if err := e.restartScheduler(ctx); err != nil {
 		return err
+	}
+	if e.record {
+		follower, err := e.cluster.StartServer("record", e.cluster.Program("plimsoll"), "record", "--follow", "--step", realnodes.Resolution.String(),
+			"--kubeconfig", e.cluster.Kubeconfig, "-o", filepath.Join(e.dir, "recording"))
+		if err != nil {
+			return err
+		}
+		defer follower.Stop()
 	}
 	for i, r := range runs {
 		if !e.until.IsZero() && time.Now().After(e.until) {
