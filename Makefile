@@ -178,7 +178,7 @@ nodes-programs: nodes-packages
 	@cd test/kubectl && go build -ldflags '-s -w' -o ../../$(NODES)/kubectl .
 	@go tool -modfile=tools/helm/go.mod -n helm >/dev/null
 	@$(BUILD) -o $(NODES)/ ./cmd/plimsoll ./cmd/plimsoll-scheduler ./cmd/plimsoll-controller ./cmd/load-watcher
-	@cd lab && go build -ldflags '-s -w' -o ../$(NODES)/ ./nodes ./nodes/work ./nodes/experiment ./nodes/scheduler
+	@cd lab && go build -ldflags '-s -w' -o ../$(NODES)/ ./nodes ./nodes/work ./nodes/experiment ./nodes/calibration ./nodes/scheduler
 
 .PHONY: nodes
 nodes: nodes-programs ## run a cluster with real kubelets on this machine, in namespaces of its own (Linux, root)

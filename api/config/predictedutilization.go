@@ -11,7 +11,7 @@ import (
 // The defaults of PredictedUtilization.
 const (
 	// DefaultDeviations is the number of deviations of a peak.
-	DefaultDeviations = 1.0
+	DefaultDeviations = 0.5
 	// DefaultHistoryWeight is the weight of the usage of a workload's own pods.
 	DefaultHistoryWeight = 1.0
 	// DefaultTermWeight is the weight of the predicted utilization.

@@ -30,34 +30,29 @@ func of(name string, pod *v1.Pod) *v1.Pod {
 }
 
 func TestScoreWithoutLoad(t *testing.T) {
-	deviations := 2.0
 	four := []*v1.Node{schedtest.Node("free", "cpu", "4", "memory", "16Gi"), schedtest.Node("used", "cpu", "4", "memory", "16Gi")}
 	pod := of("web", schedtest.CPU("p", "", "1", ""))
 	for name, tc := range map[string]struct {
-		args *config.PredictedUtilizationArgs
-		on   *v1.Pod
-		want map[string]int64
+		deviations float64
+		on         *v1.Pod
+		want       map[string]int64
 	}{
 		// Each pod: mean 1000, variance 400^2 + 300^2 + 700^2 = 740000.
 		// free: 1000 + sqrt(740000) = 1860: 1 - 0.465 = 0.535. used: 2000 + sqrt(1480000) = 3217: 1 - 0.804 = 0.196.
-		"another workload": {nil, of("db", schedtest.CPU("1", "used", "1", "")), map[string]int64{"free": 53, "used": 20}},
+		"another workload": {1, of("db", schedtest.CPU("1", "used", "1", "")), map[string]int64{"free": 53, "used": 20}},
 		// used: 1480000 + 2 x 700^2 = 2460000: 2000 + 1568 = 3568: 1 - 0.892 = 0.108.
-		"the same workload": {nil, of("web", schedtest.CPU("1", "used", "1", "")), map[string]int64{"free": 53, "used": 11}},
+		"the same workload": {1, of("web", schedtest.CPU("1", "used", "1", "")), map[string]int64{"free": 53, "used": 11}},
 		// free: 1000 + 2 x 860 = 2720: 1 - 0.68. used: 2000 + 2 x 1217 = 4433, more than the node has: 1 - 1.108.
 		"two deviations": {
-			&config.PredictedUtilizationArgs{Deviations: &deviations}, of("db", schedtest.CPU("1", "used", "1", "")),
-			map[string]int64{"free": 32, "used": -11},
+			2, of("db", schedtest.CPU("1", "used", "1", "")), map[string]int64{"free": 32, "used": -11},
 		},
 		// No request: mean 100, variance 100^2 + 50^2 + 50^2 = 15000; with the pending pod 755000: 1100 + 869 = 1969.
 		"without a request": {
-			nil, of("db", schedtest.Pod("1", "used", schedtest.Amounts(), schedtest.Amounts())), map[string]int64{"free": 53, "used": 51},
+			1, of("db", schedtest.Pod("1", "used", schedtest.Amounts(), schedtest.Amounts())), map[string]int64{"free": 53, "used": 51},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			plugin := schedtest.Plugin{Name: Name}
-			if tc.args != nil {
-				plugin.Args = tc.args
-			}
+			plugin := schedtest.Plugin{Name: Name, Args: &config.PredictedUtilizationArgs{Deviations: &tc.deviations}}
 			cluster := schedtest.Cluster{Nodes: four, Pods: []*v1.Pod{tc.on}}
 			scores, err := schedtest.Run(t, withLoad(nil), plugin, cluster, pod)
 			must.Succeed(t, err)
@@ -92,11 +87,11 @@ func TestExplain(t *testing.T) {
 		load             map[string]load.Node
 		wantPod, wantCPU []string
 	}{
-		// See TestScoreWithoutLoad: mean 2000 and variance 1480000 on the node, 740000 of the pod: 3000 + sqrt(2220000) = 4490.
+		// See TestScoreWithoutLoad: mean 2000 and variance 1480000 on the node, 740000 of the pod: 3000 + 0.5 x sqrt(2220000) = 3745.
 		"without load": {
 			nil,
 			[]string{"CPU 1.00 cores (1.00 of its request, as pods with a request)", "memory 0.20 GiB (as pods without a request)"},
-			[]string{"CPU 112 % of 4.00 cores: 2.00 on the node, 1.00 by the pod, +1.49 as deviation", "; memory "},
+			[]string{"CPU 94 % of 4.00 cores: 2.00 on the node, 1.00 by the pod, +0.74 as deviation", "; memory "},
 		},
 		"with load": {
 			map[string]load.Node{"n": schedtest.CPULoad(0.2, 0.01)},

@@ -213,7 +213,7 @@ func (o *whatIfOptions) addFlags(cmd *cobra.Command, seeds int) {
 func AddSaturationFlag(cmd *cobra.Command, value *float64) {
 	cmd.Flags().Float64Var(value, "saturation", result.DefaultSaturation,
 		"fraction of its allocatable CPU above which a node counts as saturated")
-	base.CheckFlag(cmd, "saturation", "above 0 and at most 1, such as 0.85", func(text string) bool {
+	base.CheckFlag(cmd, "saturation", "above 0 and at most 1, such as 0.95", func(text string) bool {
 		fraction, err := strconv.ParseFloat(text, 64)
 		return err == nil && fraction > 0 && fraction <= 1
 	})

@@ -14,10 +14,13 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/klog/v2"
+	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/emulation"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/generate"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
@@ -66,6 +69,11 @@ func (j Job) Run(ctx context.Context, progress func(done, total int64)) (result.
 	if err != nil {
 		return result.Run{}, err
 	}
+	if j.Before == nil && engine.Learns(config) {
+		if before.History, err = j.learn(ctx, &in, config); err != nil {
+			return result.Run{}, err
+		}
+	}
 	options := replay.Options{
 		Config:     config,
 		Metrics:    j.Metrics,
@@ -85,6 +93,25 @@ func (j Job) Run(ctx context.Context, progress func(done, total int64)) (result.
 		run.Recorded.Part.Source = sourceOf(&in)
 	}
 	return run, err
+}
+
+// learn returns what the scheduler of the job would have learned before the part of the recording that is the input, nil if nothing was
+// recorded before.
+func (j *Job) learn(ctx context.Context, in *recording.Input, config *internalconfig.KubeSchedulerConfiguration) ([]predict.Past, error) {
+	earlier := j.Source
+	var ok bool
+	if earlier.Source, ok = j.Source.Earlier(in.Part); !ok {
+		return nil, nil
+	}
+	before, err := earlier.Input(j.Seed)
+	if err != nil {
+		return nil, err
+	}
+	run, err := replay.Run(ctx, before, replay.Options{Config: config, Metrics: j.Metrics, Continued: true})
+	if err != nil {
+		return nil, err
+	}
+	return run.Recorded.Left.History, nil
 }
 
 // Run runs jobs, as Pool.Run does, and returns their runs in the same order. If ctx is canceled, runs that were not completed are nil

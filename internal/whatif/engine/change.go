@@ -47,8 +47,9 @@ func (e *Engine) ReadsLoad() bool { return len(e.stores)+len(e.podStores) > 0 }
 func (e *Engine) ReadsPodUsage() bool { return len(e.podStores) > 0 }
 
 // SetPodUsage sets the usage of pods that all profiles read.
-func (e *Engine) SetPodUsage(reading load.PodReading) error {
-	var errs []error
+func (e *Engine) SetPodUsage(ctx context.Context, reading load.PodReading) error {
+	// Plugins learn the usage of the pods in the snapshot, which is else that of the last pod that was scheduled.
+	errs := []error{e.scheduler.Cache.UpdateSnapshot(klog.FromContext(ctx), e.snapshot)}
 	for _, store := range e.podStores {
 		errs = append(errs, store.Put(reading))
 	}

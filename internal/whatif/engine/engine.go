@@ -166,16 +166,16 @@ func New(ctx context.Context, cluster Cluster, options Options) (*Engine, error)
 	if err := sched.Cache.UpdateSnapshot(logger, snapshot); err != nil {
 		return nil, err
 	}
-	return e, e.applyKnown(&options)
+	return e, e.applyKnown(ctx, &options)
 }
 
 // applyKnown gives the plugins what is known of the past, of the usage of pods and of the load of nodes.
-func (e *Engine) applyKnown(options *Options) error {
+func (e *Engine) applyKnown(ctx context.Context, options *Options) error {
 	if e.learner != nil && len(options.History) > 0 { // pods that run are taken as known in a history
 		e.learner.Restore(options.History, e.now(), e.now())
 	}
 	if options.Usage != nil { // plugins learn the usage of the snapshot's pods from it and from the load
-		if err := e.SetPodUsage(*options.Usage); err != nil {
+		if err := e.SetPodUsage(ctx, *options.Usage); err != nil {
 			return err
 		}
 	}

@@ -17,7 +17,7 @@ func TestSetPodUsage(t *testing.T) {
 	if e.ReadsPodUsage() {
 		t.Error("the default profile reads the usage of pods")
 	}
-	if err := e.SetPodUsage(load.PodReading{Time: now.Add(time.Hour)}); err != nil {
+	if err := e.SetPodUsage(t.Context(), load.PodReading{Time: now.Add(time.Hour)}); err != nil {
 		t.Errorf("without a profile that reads it: %v", err)
 	}
 	var stores [2]*load.PodStore
@@ -31,7 +31,7 @@ func TestSetPodUsage(t *testing.T) {
 		t.Error("no profile reads the usage of pods")
 	}
 	reading := load.PodReading{Time: now, Pods: []load.PodUsage{{Namespace: "default", Name: "p", CPU: 100, Memory: 1 << 20}}}
-	must.Succeed(t, e.SetPodUsage(reading))
+	must.Succeed(t, e.SetPodUsage(t.Context(), reading))
 	now = now.Add(time.Minute)
 	for i, store := range stores {
 		if got := store.Fresh(); got == nil || got.Pods[0] != reading.Pods[0] {

@@ -14,6 +14,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/plugins"
+	"github.com/plimsoll-k8s/plimsoll/plugins/predictedutilization"
 )
 
 // BuiltInProfiles are the names of the built-in profiles, in the order of the documentation.
@@ -115,4 +116,13 @@ func IgnoredResources(cfg *internalconfig.KubeSchedulerConfiguration) func(v1.Re
 			return slices.Contains(args.IgnoredResources, string(name)) || slices.Contains(args.IgnoredResourceGroups, group)
 		})
 	}
+}
+
+// Learns reports whether a profile of a configuration learns the usage of workloads.
+func Learns(cfg *internalconfig.KubeSchedulerConfiguration) bool {
+	return slices.ContainsFunc(cfg.Profiles, func(p internalconfig.KubeSchedulerProfile) bool {
+		return slices.ContainsFunc(slices.Concat(p.Plugins.Score.Enabled, p.Plugins.MultiPoint.Enabled), func(enabled internalconfig.Plugin) bool {
+			return enabled.Name == predictedutilization.Name
+		})
+	})
 }

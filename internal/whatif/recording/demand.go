@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"fmt"
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
@@ -9,6 +10,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
@@ -16,7 +18,7 @@ import (
 // has, and what they used is a lower bound of their demand. If nodes exceed their capacity for a longer time, the recording is of a
 // simulation, in which usage is demand.
 const (
-	saturatedFrom = 0.95
+	saturatedFrom = result.DefaultSaturation
 	saturatedTo   = 1.02
 )
 
@@ -161,24 +163,21 @@ func (e *estimator) raise(p *Pod, others map[int]*mean) {
 	p.CPU = raised
 }
 
-// assume states how the demand was estimated. step is the length of a step in minutes, 0 for one instant.
-func (d demand) assume(in *Input, step float64) {
-	pods := d.byOthers + d.before + d.unknown
+// note states for how long nodes were saturated, and how the demand was estimated. step is the length of a step in minutes, 0 for one
+// instant.
+func (d demand) note(in *Input, step float64) {
 	if d.saturated == 0 {
 		return
 	}
-	time := format.Of(d.saturated, "node") + " " + format.Form(d.saturated, "was", "were") + " saturated"
+	time := format.Are(d.saturated, "node") + " saturated"
 	if step > 0 {
-		time = "nodes were saturated for " + format.Auto(step*float64(d.saturated)) + " node minutes"
+		time = "Nodes were saturated for " + format.Auto(step*float64(d.saturated)) + " node minutes"
 	}
-	in.assume(
-		"%s: pods used at least 95 %% of the CPU, and may have demanded more. The demand of pods there is estimated by pods of the same "+
-			"workload on other nodes in %.0f %% of this time, by the steps before in %.0f %%, and taken as what they used in %.0f %%",
-		time,
-		share100(d.byOthers, pods),
-		share100(d.before, pods),
-		share100(d.unknown, pods),
-	)
+	pods := d.byOthers + d.before + d.unknown
+	in.Missing = append(slices.Clone(in.Missing), fmt.Sprintf(
+		"%s: pods used at least 95 %% of the CPU, and may have demanded more. Their demand is estimated by pods of the same workload on "+
+			"other nodes in %.0f %% of this time, by the steps before in %.0f %%, and taken as what they used in %.0f %%.",
+		time, share100(d.byOthers, pods), share100(d.before, pods), share100(d.unknown, pods)))
 }
 
 func share100(part, all int) float64 { return 100 * float64(part) / float64(max(all, 1)) }

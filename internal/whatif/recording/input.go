@@ -37,7 +37,7 @@ type Input struct {
 	Name string
 	// Warnings about probable mistakes in the input.
 	Warnings []string
-	// Missing are sentences about pods with claims or usage that the input lacks.
+	// Missing are sentences about claims, usage and demand of pods that the input lacks.
 	Missing []string
 	// Nodes in the order in which they are added to the scheduler. None appears before second 0.
 	Nodes []Node

@@ -366,7 +366,7 @@ func (c *partConverter) assume(in *Input) {
 		format.Of(c.neverScheduled, "pod"))
 	c.assumeNodes(in)
 	in.assume("a pod uses what it used the same time after it was scheduled")
-	c.demand.assume(in, float64(c.about.Step)/60)
+	c.demand.note(in, float64(c.about.Step)/60)
 	in.assumeIf(c.gaps > 0, "%s missing: the value before each gap is repeated", format.PartAre(c.gaps, c.samples, "usage sample"))
 	in.assumeIf(c.generated > 0, "the usage of %s is not recorded, and generated", format.Part(c.generated, len(in.Pods), "pod"))
 	in.assumeIf(c.withoutNode > 0, "%s left out: the node is not in the recording at the time at which the pod was scheduled",

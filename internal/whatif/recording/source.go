@@ -129,7 +129,7 @@ func (s Source) inputOfRecording() (in Input, err error) {
 		if in.Name = fmt.Sprintf("snapshot: %s, of %s", read.file, read.About.From.Format(time.RFC3339)); read.Usage != nil {
 			usage, estimated := demandAt(objects, read.Usage)
 			in.setUsage(usage)
-			estimated.assume(&in, 0)
+			estimated.note(&in, 0)
 		}
 		return in, nil
 	}
@@ -272,6 +272,19 @@ func parseSpan(text string) (from, to int64, err error) {
 		return 0, 0, format.InvalidValue("to", end, "more than from")
 	}
 	return int64(start / time.Second), int64(end / time.Second), nil
+}
+
+// earlierSeconds is the longest time before a part from which a scheduler learns. After a day, a reading counts half.
+const earlierSeconds = 24 * 3600
+
+// Earlier returns the source of the time before a part of the recording, a day at most, with the recorded placements. It returns false
+// without a part, or if the recording starts with it.
+func (s Source) Earlier(part *Part) (Source, bool) {
+	if part == nil || part.from < Step {
+		return s, false
+	}
+	s.Recording, s.Measured, s.Reschedule = WithSpan(s.Recording, max(part.from-earlierSeconds, 0), part.from), true, false
+	return s, true
 }
 
 // spanMargin is how many seconds after its end a span is written: usage of a pod that is placed earlier than it was.

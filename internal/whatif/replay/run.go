@@ -154,7 +154,7 @@ func (r *run) processEvents(ctx context.Context) error {
 	if err := r.bootNodes(ctx); err != nil {
 		return err
 	}
-	if err := r.receiveLoad(); err != nil {
+	if err := r.receiveLoad(ctx); err != nil {
 		return err
 	}
 	if err := r.retryPending(ctx); err != nil {
@@ -249,7 +249,7 @@ func (r *run) removeFromNode(ctx context.Context, number int32) error {
 }
 
 // receiveLoad passes the readings of load that are due to the scheduler.
-func (r *run) receiveLoad() error {
+func (r *run) receiveLoad(ctx context.Context) error {
 	for {
 		reading, ok := r.monitoring.receive(r.now)
 		if !ok {
@@ -259,7 +259,7 @@ func (r *run) receiveLoad() error {
 		if err := r.engine.SetLoad(reading.nodes); err != nil {
 			return err
 		}
-		if err := r.engine.SetPodUsage(reading.pods); err != nil {
+		if err := r.engine.SetPodUsage(ctx, reading.pods); err != nil {
 			return err
 		}
 	}

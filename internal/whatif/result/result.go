@@ -154,7 +154,7 @@ type Source struct {
 	Exact bool `json:"exact,omitempty"`
 	// Unlimited counts the pods without a limit of CPU or memory, with the first seed.
 	Unlimited int `json:"unlimited,omitempty"`
-	// Missing are sentences about pods with claims or usage that the input lacks.
+	// Missing are sentences about claims, usage and demand of pods that the input lacks.
 	Missing []string `json:"missing,omitempty"`
 }
 

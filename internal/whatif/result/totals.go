@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// DefaultSaturation is the fraction of its allocatable CPU above which a node is saturated: nodes throttle pods within their periods, and
-// requests are served late.
-const DefaultSaturation = 0.85
+// DefaultSaturation is the fraction of its allocatable CPU above which a node is saturated. On real nodes, the share of throttled periods
+// follows the share of time above it (docs/whatif-model.md).
+const DefaultSaturation = 0.95
 
 // Totals accumulates the steps of a run. The zero value is ready to use. Its size
 // grows with nodes and pods, not with time.

@@ -54,12 +54,12 @@ func TestTotals(t *testing.T) {
 	}
 }
 
-// TestSaturation has a minute in which two nodes of 4 cores have demands of 3.4 cores, 85 %, and a little more.
+// TestSaturation has a minute in which two nodes of 4 cores have demands of 3.8 cores, 95 %, and a little more.
 func TestSaturation(t *testing.T) {
 	node := Capacity{CPU: 4000, Memory: 8 * gib}
 	for fraction, want := range map[float64]float64{0: 1, 0.5: 2, 1: 0} {
 		totals := Totals{Saturation: fraction}
-		for i, demand := range []float64{3400, 3401} {
+		for i, demand := range []float64{3800, 3801} {
 			totals.AddStep(i, node, 1, 60, Step{CPUDemand: demand})
 		}
 		if got := totals.Result().CPUSaturationMinutes; got != want {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/klog/v2"
 	metricsclient "k8s.io/metrics/pkg/client/clientset/versioned"
 
+	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/prediction"
@@ -78,5 +79,6 @@ func (o *observer) predict(pods []v1.Pod, node string) (mean, peak float64) {
 		}
 	}
 	use := model.Node(node, declared)
-	return use.Sums[predict.CPU].Mean, model.Peak(&use.Sums[predict.CPU], nil, &predict.Expected{Limit: math.Inf(1)}, predict.CPU, 1)
+	return use.Sums[predict.CPU].Mean, model.Peak(&use.Sums[predict.CPU], nil, &predict.Expected{Limit: math.Inf(1)}, predict.CPU,
+		config.DefaultDeviations)
 }

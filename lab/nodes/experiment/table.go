@@ -46,7 +46,7 @@ type figures struct {
 }
 
 // saturation is the use of a node, as a fraction of its CPU, above which it counts as saturated.
-const saturation = 0.85
+const saturation = 0.95
 
 func (r *Result) figures() (f figures) {
 	size := float64(r.Settings.CPU)
