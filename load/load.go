@@ -73,8 +73,6 @@ type Reading struct {
 	// Rejected is the number of values that were ignored because they are invalid (not a number,
 	// negative, infinite) or belong to no node.
 	Rejected int
-	// Problems describe some of the rejected values.
-	Problems []string
 	// Stale is the number of nodes that the source has only old values for. They are not in Nodes.
 	Stale int
 	// Lost are the errors of the series that could not be read. A Store replaces these series with the

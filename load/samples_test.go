@@ -1,15 +1,11 @@
 package load
 
 import (
-	"fmt"
 	"math"
-	"runtime"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
-
-	"github.com/plimsoll-k8s/plimsoll/test/support/measure"
 )
 
 var samplesNoon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -118,28 +114,6 @@ func TestMemoryIsBounded(t *testing.T) {
 		t.Errorf("they span %d ms, want about 15 minutes", span)
 	}
 }
-
-// BenchmarkMemory measures the memory of 5,000 nodes with full windows.
-func BenchmarkMemory(b *testing.B) {
-	for b.Loop() {
-		before := measure.Heap()
-		w := NewSampleWindow(15 * time.Minute)
-		for i := range 2 * maxPerNode {
-			for n := range 5000 {
-				w.Add(names[n], samplesNoon.Add(time.Duration(i)*15*time.Second), Sample{0.5, 0.5})
-			}
-		}
-		b.ReportMetric(float64(measure.Heap()-before)/(1<<20), "MiB/5000-nodes")
-		runtime.KeepAlive(w)
-	}
-}
-
-var names = func() (names [5000]string) {
-	for i := range names {
-		names[i] = fmt.Sprintf("node-%d", i)
-	}
-	return names
-}()
 
 func TestDropAfter(t *testing.T) {
 	w := NewSampleWindow(time.Hour)

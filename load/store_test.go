@@ -275,28 +275,3 @@ func TestReadingTheStoreAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations", got)
 	}
 }
-
-// BenchmarkStore measures Fresh, which a scheduler plugin calls once per pod, and Node, which it calls per
-// node. Reading the clock is most of Fresh.
-func BenchmarkStore(b *testing.B) {
-	store, names := fullStore(5000)
-	snapshot, i := store.Fresh(), 0
-	next := func() string {
-		if i++; i == len(names) {
-			i = 0
-		}
-		return names[i]
-	}
-	for name, op := range map[string]func(){
-		"Fresh":          func() { store.Fresh() },
-		"Node":           func() { snapshot.Node(next()) },
-		"Fresh and Node": func() { store.Fresh().Node(next()) },
-	} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				op()
-			}
-		})
-	}
-}

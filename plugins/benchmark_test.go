@@ -2,9 +2,7 @@ package plugins
 
 import (
 	"fmt"
-	"runtime"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 
@@ -23,7 +21,6 @@ type bench struct {
 	nodes  []fwk.NodeInfo
 	pod    *v1.Pod
 	state  fwk.CycleState
-	store  *load.Store
 }
 
 // newBench returns a bench of measured nodes with a number of pods each. Limits are less than the
@@ -47,7 +44,7 @@ func newBench(tb testing.TB, name string, nodes, podsPerNode int) *bench {
 	registry := RegistryWithLoad(func(time.Duration) (*load.Store, error) { return store, nil }, nil)
 	s, err := schedtest.New(tb.Context(), registry, schedtest.Plugin{Name: name}, cluster)
 	must.Succeed(tb, err)
-	b := &bench{s.Plugin.(fwk.ScorePlugin), s.Nodes, schedtest.CPU("p", "", "1", "2"), framework.NewCycleState(), store}
+	b := &bench{s.Plugin.(fwk.ScorePlugin), s.Nodes, schedtest.CPU("p", "", "1", "2"), framework.NewCycleState()}
 	for i := range b.nodes {
 		b.score(tb, i)
 	}
@@ -141,77 +138,4 @@ func TestScoreAllocations(t *testing.T) {
 			t.Errorf("%s: %v allocations after PreScore", name, got)
 		}
 	}
-}
-
-// BenchmarkScoreWhileLoadArrives measures the score of 5,000 nodes in turn while ten new readings per
-// second arrive, and without new readings, in alternating rounds. The ratio is the cost of new readings:
-// the median of the rounds, in CPU time of the thread that scores, which other programs hardly affect.
-func BenchmarkScoreWhileLoadArrives(b *testing.B) {
-	for b.Loop() {
-		ratio, still := costOfReadings(b, 5000, 15)
-		b.ReportMetric(still, "ns/score-still")
-		b.ReportMetric(ratio, "ratio")
-	}
-	b.ReportMetric(0, "ns/op")
-}
-
-// costOfReadings returns the CPU time of scores while ten readings per second arrive, relative to the time
-// without readings, and the nanoseconds per score without readings.
-func costOfReadings(tb testing.TB, nodes, rounds int) (ratio, still float64) {
-	tb.Helper()
-	readings := make([]map[string]load.Node, 2)
-	for i := range readings {
-		readings[i] = map[string]load.Node{}
-		for n := range nodes {
-			u := load.Utilization{Mean: 0.1 + 0.001*float64((n+i)%300), StdDev: 0.02}
-			readings[i][fmt.Sprintf("node-%04d", n)] = load.Node{CPU: u, HasCPU: true, Memory: u, HasMemory: true}
-		}
-	}
-	bench := newBench(tb, "LowRiskOverCommitment", nodes, 30)
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	// measure scores all nodes repeatedly for 0.3 s while readings arrive, one each 0.1 s, and returns the time per score. Both
-	// are times of the thread: another program that uses the processor changes neither the number of scores nor of readings.
-	measure := func(arriving int) float64 {
-		arrivals, done := make(chan int, arriving), make(chan struct{})
-		go func() {
-			defer close(done)
-			for i := range arrivals {
-				if err := bench.store.Put(load.Reading{Time: time.Now(), Window: 15 * time.Minute, Nodes: readings[i%2]}); err != nil {
-					tb.Error(err)
-				}
-			}
-		}()
-		began, used, scores, arrived := threadTime(tb), 0.0, 0, 0
-		for used < 0.3 {
-			if arrived < arriving && used >= 0.1*float64(arrived) {
-				arrivals <- arrived
-				arrived++
-			}
-			bench.cycles(tb, func() {})
-			scores += nodes
-			used = threadTime(tb) - began
-		}
-		close(arrivals)
-		<-done
-		return used / float64(scores)
-	}
-	var ratios, without []float64
-	for range rounds {
-		before, during, after := measure(0), measure(3), measure(0)
-		ratios, without = append(ratios, 2*during/(before+after)), append(without, before, after)
-	}
-	slices.Sort(ratios)
-	slices.Sort(without)
-	return ratios[len(ratios)/2], without[len(without)/2] * 1e9
-}
-
-// threadTime returns the CPU time of the thread, in seconds.
-func threadTime(tb testing.TB) float64 {
-	tb.Helper()
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(1 /* RUSAGE_THREAD */, &usage); err != nil {
-		tb.Fatal(err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds()
 }

@@ -145,14 +145,3 @@ func TestPlaceAgainstExhaustiveSearch(t *testing.T) {
 		}
 	})
 }
-
-func BenchmarkPlace(b *testing.B) {
-	l := newPoolLedger()
-	for n := range 5000 {
-		l.SetNode(named(fmt.Sprint("node-", n)), true, ledgerNode{true, false, cores(float64(n%16), float64(n%64)), 110})
-	}
-	demands := []demand{demandOf(cores(4, 16), 1), demandOf(cores(1, 4), 3000)}
-	for b.Loop() {
-		placeAll(l.capacities(true), demands)
-	}
-}

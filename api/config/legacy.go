@@ -11,7 +11,6 @@ import (
 	configv1 "k8s.io/kube-scheduler/config/v1"
 	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	internalv1 "k8s.io/kubernetes/pkg/scheduler/apis/config/v1"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
@@ -62,7 +61,7 @@ func addLegacyToScheme(s *runtime.Scheme) error {
 }
 
 // Warnings returns the warnings about a configuration and its text: of a legacy version, plugins with negative weights or a weight of 0,
-// unknown disabled plugins, and arguments of plugins that are not enabled.
+// and arguments of plugins that are not enabled.
 func Warnings(cfg *internalconfig.KubeSchedulerConfiguration, text []byte) (warnings []string) {
 	for _, version := range legacyVersions {
 		if version.String() == cfg.APIVersion {
@@ -76,7 +75,7 @@ func Warnings(cfg *internalconfig.KubeSchedulerConfiguration, text []byte) (warn
 	}
 	for i, profile := range cfg.Profiles {
 		enabled := map[string]bool{}
-		for point, set := range pluginSets(profile) {
+		for _, set := range pluginSets(profile) {
 			for _, plugin := range set.Enabled {
 				enabled[plugin.Name] = true
 				if plugin.Weight < 0 {
@@ -85,12 +84,6 @@ func Warnings(cfg *internalconfig.KubeSchedulerConfiguration, text []byte) (warn
 						fmt.Sprintf("profile %s: the weight of %s is %d: must be at least 0, or the plugin prefers the worst node",
 							profile.SchedulerName, plugin.Name, plugin.Weight),
 					)
-				}
-			}
-			for j, plugin := range set.Disabled {
-				if known := pluginNames(); plugin.Name != "*" && !slices.Contains(known, plugin.Name) {
-					warnings = append(warnings, fmt.Sprintf("profiles[%d].plugins.%s.disabled[%d]: unknown plugin %q%s",
-						i, point, j, plugin.Name, format.Suggestion(plugin.Name, known)))
 				}
 			}
 		}
@@ -129,15 +122,4 @@ func zeroWeights(text []byte) (warnings []string) {
 		}
 	}
 	return warnings
-}
-
-// pluginNames returns the names of the plugins of kube-scheduler and of Plimsoll.
-func pluginNames() []string {
-	return append(slices.Sorted(maps.Keys(Defaults())),
-		names.PrioritySort, names.DefaultBinder, names.DefaultPreemption, names.DynamicResources, names.GangScheduling, names.ImageLocality,
-		names.InterPodAffinity, names.NodeAffinity, names.NodeDeclaredFeatures, names.NodeName, names.NodePorts,
-		names.NodeResourcesBalancedAllocation, names.NodeResourcesFit, names.NodeUnschedulable, names.NodeVolumeLimits,
-		names.PodTopologySpread, names.DeferredPodScheduling, names.SchedulingGates, names.TaintToleration, names.VolumeBinding,
-		names.VolumeRestrictions, names.VolumeZone, names.TopologyPlacementGenerator, names.PodGroupPodsCount,
-		"EBSLimits", "GCEPDLimits", "AzureDiskLimits", "CinderLimits") // of former versions
 }

@@ -331,9 +331,8 @@ func TestWarnings(t *testing.T) {
 		}
 	}
 	cfg := loadBoth(t, configFile(t, "v1", "", "  plugins:\n    multiPoint: {enabled: [{name: NodeResourcesLimits, weight: -5}]}\n"+
-		"    score: {disabled: [{name: NodeResourceFit}, {name: ImageLocality}]}\n  pluginConfig: [{name: LowRiskOverCommitment, args: {}}]\n"))
+		"  pluginConfig: [{name: LowRiskOverCommitment, args: {}}]\n"))
 	want := []string{
-		`profiles[0].plugins.score.disabled[0]: unknown plugin "NodeResourceFit"; did you mean NodeResourcesFit?`,
 		"profile test: the weight of NodeResourcesLimits is -5: must be at least 0, or the plugin prefers the worst node",
 		"profiles[0].pluginConfig[0]: plugin LowRiskOverCommitment is not enabled: its arguments have no effect",
 	}

@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -13,9 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
@@ -85,41 +82,12 @@ func (e *examination) checkSchedulers(ctx context.Context) error {
 	for _, name := range names {
 		e.add(Problem, fmt.Sprintf("no scheduler has processed %s with %q in spec.schedulerName: %s",
 			format.Of(len(ignored[name]), "pod"), name, abbreviate(ignored[name])),
-			"set spec.schedulerName to the name of a running scheduler: "+strings.Join(e.schedulerNames(ctx), ", "))
+			"set spec.schedulerName to the name of a running scheduler, such as "+v1.DefaultSchedulerName)
 	}
 	if len(names) == 0 {
 		e.ok("%s pending, all processed by a scheduler or new", format.Are(len(list.Items), "pod"))
 	}
 	return nil
-}
-
-// schedulerNames returns the default scheduler and the profiles in the ConfigMaps of the installed schedulers, sorted.
-// ConfigMaps that cannot be read are ignored.
-func (e *examination) schedulerNames(ctx context.Context) []string {
-	names := sets.New(v1.DefaultSchedulerName)
-	for _, d := range e.componentsNamed("scheduler") {
-		for _, volume := range d.Spec.Template.Spec.Volumes {
-			if volume.ConfigMap == nil {
-				continue
-			}
-			configMap, err := e.kube.CoreV1().ConfigMaps(d.Namespace).Get(ctx, volume.ConfigMap.Name, metav1.GetOptions{})
-			if err != nil {
-				continue
-			}
-			for _, text := range configMap.Data {
-				var configuration struct {
-					Profiles []struct {
-						SchedulerName string `json:"schedulerName"`
-					} `json:"profiles"`
-				}
-				_ = yaml.Unmarshal([]byte(text), &configuration) // another file has no profiles
-				for _, profile := range configuration.Profiles {
-					names.Insert(cmp.Or(profile.SchedulerName, v1.DefaultSchedulerName))
-				}
-			}
-		}
-	}
-	return sets.List(names)
 }
 
 // isAttempted reports whether a scheduler has tried to schedule the pod, which sets PodScheduled.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -54,7 +53,6 @@ type Cluster struct {
 
 	kube   kubernetes.Interface
 	client client.Client
-	http   *http.Client
 	host   string
 	// kubernetesVersion is the version of Kubernetes that the scheduler is built from.
 	kubernetesVersion string
@@ -71,15 +69,7 @@ func New(config *rest.Config, kubernetesVersion string) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	transport, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return nil, err
-	}
-	address, _, err := rest.DefaultServerUrlFor(config)
-	if err != nil {
-		return nil, err
-	}
-	return &Cluster{kube: clientset, client: c, http: transport, host: address.String(), kubernetesVersion: kubernetesVersion}, nil
+	return &Cluster{kube: clientset, client: c, host: config.Host, kubernetesVersion: kubernetesVersion}, nil
 }
 
 // examination is the state of one call of Examine.
@@ -102,7 +92,6 @@ var checks = []struct {
 	run  func(*examination, context.Context) error
 }{
 	{"api server", (*examination).checkVersion},
-	{"clock", (*examination).checkClock},
 	{"nodes", (*examination).checkNodes},
 	{"components", (*examination).checkComponents},
 	{"leaders", (*examination).checkLeaders},
@@ -161,12 +150,6 @@ func (e *examination) absent(message string) {
 	}
 }
 
-// Differences between the clocks of the API server and of this machine that are reported.
-const (
-	clockWarning = 5 * time.Second
-	clockProblem = 30 * time.Second
-)
-
 // checkVersion checks that the scheduler supports the version of the API server, and names the version that it emulates.
 func (e *examination) checkVersion(context.Context) error {
 	server := emulation.ServerVersion(&e.version)
@@ -184,46 +167,4 @@ func (e *examination) checkVersion(context.Context) error {
 		e.ok("Kubernetes %s; the scheduler is kube-scheduler %s", server, e.kubernetesVersion)
 	}
 	return nil
-}
-
-// checkClock compares the clock of this machine with the date in a response of the API server, which has
-// a precision of one second.
-func (e *examination) checkClock(ctx context.Context) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, e.host+"/version", nil)
-	if err != nil {
-		return err
-	}
-	sent := time.Now()
-	response, err := e.http.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	elapsed := time.Since(sent)
-	date, err := http.ParseTime(response.Header.Get("Date"))
-	if err != nil {
-		return fmt.Errorf("the response has no valid date: %w", err)
-	}
-	e.compareClocks(date.Sub(sent.Add(elapsed/2)), elapsed)
-	return nil
-}
-
-// compareClocks checks by how much the clock of the API server is ahead, measured by a request that took
-// elapsed. Half of that and the precision of the date are the uncertainty of the measurement.
-func (e *examination) compareClocks(ahead, elapsed time.Duration) {
-	difference := ahead.Abs() - elapsed/2 - time.Second
-	const fix = "synchronize the clocks with NTP: load expires by its age, and leases by time"
-	direction := "ahead of"
-	if ahead < 0 {
-		direction = "behind"
-	}
-	message := fmt.Sprintf("the API server's clock is %s %s this machine's", ahead.Abs().Round(100*time.Millisecond), direction)
-	switch {
-	case difference > clockProblem:
-		e.add(Problem, message, fix)
-	case difference > clockWarning:
-		e.add(Warning, message, fix)
-	default:
-		e.ok("the clocks of this machine and the API server agree")
-	}
 }

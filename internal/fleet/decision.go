@@ -16,23 +16,18 @@ import (
 // Decide decides a placement and makes the selected clusters part of the state. The
 // caller must write the decisions. ok is false if the placement does not exist.
 func (s *State) Decide(key types.NamespacedName, now time.Time) (r *Result, ok bool) {
-	return s.decide(key, now, false, false)
+	return s.decide(key, now, false)
 }
 
 // Preview decides a placement without changing the state. The result is not pending.
 func (s *State) Preview(key types.NamespacedName, now time.Time) (r *Result, ok bool) {
-	return s.decide(key, now, true, false)
-}
-
-// PreviewFromScratch is Preview as if the placement had no decisions yet, and its pods were not running.
-func (s *State) PreviewFromScratch(key types.NamespacedName, now time.Time) (r *Result, ok bool) {
-	return s.decide(key, now, true, true)
+	return s.decide(key, now, true)
 }
 
 // decide decides a placement. The lock is not held while expressions are evaluated.
-func (s *State) decide(key types.NamespacedName, now time.Time, preview, fromScratch bool) (*Result, bool) {
+func (s *State) decide(key types.NamespacedName, now time.Time, preview bool) (*Result, bool) {
 	for {
-		r, missing := s.tryDecide(key, now, preview, fromScratch)
+		r, missing := s.tryDecide(key, now, preview)
 		if missing == nil {
 			return r, r != nil
 		}
@@ -43,7 +38,7 @@ func (s *State) decide(key types.NamespacedName, now time.Time, preview, fromScr
 }
 
 // tryDecide decides a placement, nil if it does not exist. If expressions remain to be evaluated, the result is pending.
-func (s *State) tryDecide(key types.NamespacedName, now time.Time, preview, fromScratch bool) (*Result, *waiting) {
+func (s *State) tryDecide(key types.NamespacedName, now time.Time, preview bool) (*Result, *waiting) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.placements[key]
@@ -53,7 +48,7 @@ func (s *State) tryDecide(key types.NamespacedName, now time.Time, preview, from
 	if p.waiting != nil && p.waiting.policy == p.policy && !preview {
 		return &Result{Generation: p.generation, KeepDecisions: true, Pending: true}, nil
 	}
-	attempt := pass{preview: preview, fromScratch: fromScratch}
+	attempt := pass{preview: preview}
 	r := s.evaluate(key, p, now, &attempt)
 	if len(attempt.missing) > 0 {
 		return &Result{Generation: p.generation, KeepDecisions: true, Pending: true}, &waiting{p.policy, attempt.missing, attempt.cost}
@@ -117,9 +112,6 @@ func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.T
 	workload := s.workloadDecisionFor(p, request.Now)
 	if workload != nil {
 		workload.addFits(request)
-	}
-	if attempt.fromScratch {
-		dropChosen(request)
 	}
 	if r.Decision = s.decision; attempt.preview {
 		r.Decision = new(decide.Decision)
@@ -231,15 +223,6 @@ func (s *State) request(p *placementState, now time.Time) *decide.Request {
 		}
 	}
 	return &r
-}
-
-// dropChosen removes the previous decision from a request.
-func dropChosen(r *decide.Request) {
-	r.Counts = slices.Clone(r.Counts)
-	for _, i := range r.Chosen {
-		r.Counts[i]--
-	}
-	r.Chosen = nil
 }
 
 // setFeasible sets the feasible clusters to the feasible clusters of a decision.

@@ -18,8 +18,8 @@ const sliceCost = 50_000
 // no expressions: it collects missing evaluations.
 type pass struct {
 	missing []evaluation
-	// preview does not change the state. fromScratch decides as if the placement had no decisions yet.
-	preview, fromScratch bool
+	// preview does not change the state.
+	preview bool
 	// cost is the sum of the costs of all outcomes that the decision used.
 	cost int64
 	// failures has the failures of each predicate.

@@ -2,15 +2,9 @@ package fleet
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/labels"
-	labelselection "k8s.io/apimachinery/pkg/selection"
-	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
-
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/decide"
-	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
 
 // ClusterRanking is the result of a placement for one cluster.
@@ -76,87 +70,6 @@ func (r *Result) Ranking() []ClusterRanking {
 	return ranking
 }
 
-// Absent returns sentences about labels and claims that a placement requires and no cluster has, if it matches no cluster or spreads over
-// their values, and about scores that no cluster has.
-func (r *Result) Absent() (absent []string) {
-	if r.Decision == nil {
-		return nil
-	}
-	for i := 0; r.Decision.Matched == 0 && i < len(r.Policy.request.Predicates); i++ {
-		p := &r.Policy.request.Predicates[i]
-		absent = append(append(absent, r.absent("label", p.Labels, ofLabels)...), r.absent("claim", p.Claims, claims)...)
-	}
-	absent = append(absent, r.absentTopologies()...)
-	for _, p := range r.Policy.request.Prioritizers {
-		found := map[string]bool{}
-		for _, c := range r.Fleet {
-			for name, scores := range c.Scores {
-				for score := range scores.Values {
-					found[name+"/"+score] = true
-				}
-			}
-		}
-		if name := p.Coordinate.ResourceName + "/" + p.Coordinate.ScoreName; p.Kind == decide.KindAddOn && !found[name] {
-			absent = append(absent, "no cluster has the score "+name+" of an AddOnPlacementScore"+describeFound(found))
-		}
-	}
-	return absent
-}
-
-func claims(c *decide.Cluster) map[string]string   { return c.Claims }
-func ofLabels(c *decide.Cluster) map[string]string { return c.Labels }
-
-// absentTopologies returns sentences about the labels and claims that clusters must have to be spread, and none has.
-func (r *Result) absentTopologies() (absent []string) {
-	for _, term := range r.Policy.request.Spread {
-		word, of := "label", ofLabels
-		if term.TopologyKeyType == clusterv1beta1.TopologyKeyTypeClaim {
-			word, of = "claim", claims
-		}
-		exists, err := labels.NewRequirement(term.TopologyKey, labelselection.Exists, nil)
-		if err == nil && term.WhenUnsatisfiable == clusterv1beta1.DoNotSchedule {
-			absent = append(absent, r.absent(word, labels.NewSelector().Add(*exists), of)...)
-		}
-	}
-	return absent
-}
-
-// absent returns sentences about the requirements of a selector that no cluster meets.
-func (r *Result) absent(word string, selector labels.Selector, of func(*decide.Cluster) map[string]string) (absent []string) {
-	if selector == nil {
-		return nil
-	}
-	requirements, _ := selector.Requirements()
-	for _, q := range requirements {
-		keys, values, isMet := map[string]bool{}, map[string]bool{}, false
-		for _, c := range r.Fleet {
-			for key, value := range of(c) {
-				keys[key] = true
-				if key == q.Key() {
-					values[key+"="+value] = true
-				}
-			}
-			isMet = isMet || q.Matches(labels.Set(of(c)))
-		}
-		switch text := q.String(); {
-		case isMet:
-		case len(values) > 0:
-			absent = append(absent, "no cluster has "+word+" "+text+describeFound(values))
-		default:
-			absent = append(absent, "no cluster has "+word+" "+text+describeFound(keys))
-		}
-	}
-	return absent
-}
-
-// describeFound returns the end of a sentence with the names that were found.
-func describeFound(found map[string]bool) string {
-	if len(found) == 0 {
-		return ""
-	}
-	return "; found " + format.Abbreviate(slices.Sorted(maps.Keys(found)), 5, ", ")
-}
-
 // reason returns why a cluster is not selected, "" if it is.
 func (r *Result) reason(i int) string {
 	cluster := &r.Decision.Clusters[i]
@@ -188,36 +101,4 @@ func (r *Result) reason(i int) string {
 		return fmt.Sprintf("has taint %s%s, which is not tolerated or no longer tolerated", taint.Key, value)
 	}
 	return ""
-}
-
-// Move is a change of the decisions of a placement.
-type Move struct {
-	// From and To are the clusters that are no longer selected and that are selected instead, sorted.
-	From []string `json:"from"`
-	To   []string `json:"to"`
-	// Gain is by how much the sum of the totals of the selected clusters is higher.
-	Gain int64 `json:"gain"`
-}
-
-// MoveTo returns the change from the clusters that are selected now, sorted, to the clusters that PreviewFromScratch selects, nil if no
-// change gains anything.
-func (r *Result) MoveTo(selected []string) *Move {
-	if r.Decision == nil || r.KeepDecisions {
-		return nil
-	}
-	m := &Move{From: []string{}, To: []string{}}
-	for i, cluster := range r.Fleet {
-		_, selectedBefore := slices.BinarySearch(selected, cluster.Name)
-		selectedAfter := r.Decision.Clusters[i].Outcome == decide.Chosen
-		switch {
-		case selectedAfter && !selectedBefore:
-			m.To, m.Gain = append(m.To, cluster.Name), m.Gain+r.Decision.Clusters[i].Total
-		case selectedBefore && !selectedAfter:
-			m.From, m.Gain = append(m.From, cluster.Name), m.Gain-r.Decision.Clusters[i].Total
-		}
-	}
-	if len(m.From) == 0 || m.Gain <= 0 {
-		return nil
-	}
-	return m
 }

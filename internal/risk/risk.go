@@ -21,7 +21,7 @@ const (
 	idleMemory = 0.25
 )
 
-// The defaults of the Model.
+// The defaults of the Model, and of the plugin LowRiskOverCommitment.
 const (
 	DefaultWindow      = 5
 	DefaultLimitWeight = 0.5
@@ -34,9 +34,6 @@ type Model struct {
 	// LimitWeight is the weight of limit risk, in [0, 1]; load risk has the rest.
 	LimitWeight float64
 }
-
-// DefaultModel has the default parameters of the LowRiskOverCommitment plugin.
-var DefaultModel = Model{Window: DefaultWindow, LimitWeight: DefaultLimitWeight}
 
 // Resource is one resource of one node with the requests and limits of its pods, all in one unit.
 type Resource struct {
@@ -73,15 +70,6 @@ func (r *Resource) AddPod(request, limit float64, unbounded bool) {
 	r.Requests += request
 	r.Limits += max(limit, request)
 	r.Unbounded = r.Unbounded || unbounded
-}
-
-// Risk returns the risk of a resource under a measured load. If the load is unknown or invalid, it
-// is the limit risk.
-func (m Model) Risk(r Resource, load Load, known bool) float64 {
-	if !known || !load.Valid() {
-		return r.LimitRisk()
-	}
-	return m.Combine(r.LimitRisk(), r.LoadRisk(load, m.Window))
 }
 
 // Combine returns the weighted mean of limit risk and load risk.

@@ -148,28 +148,3 @@ func TestResponsesAreLimited(t *testing.T) {
 		t.Errorf("with a free slot: status %d, %d slots used", answer.Code, len(server.slots))
 	}
 }
-
-func BenchmarkEncode50000Nodes(b *testing.B) {
-	reading := manyNodes(50_000, noon)
-	b.ReportAllocs()
-	for b.Loop() {
-		encoded, err := newBody(reading)
-		must.Succeed(b, err)
-		b.ReportMetric(float64(len(encoded.zipped)), "zipped-B")
-		b.SetBytes(encoded.size)
-	}
-}
-
-func BenchmarkOneOf50000Nodes(b *testing.B) {
-	store := load.NewStore(time.Hour, nil)
-	must.Succeed(b, store.Put(manyNodes(50_000, time.Now())))
-	handler := New(Config{Store: store, State: &State{}, Metrics: http.NotFoundHandler()})
-	b.ReportAllocs()
-	for b.Loop() {
-		answer := httptest.NewRecorder()
-		handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/watcher?host=node-00777.example.com", nil))
-		if answer.Code != 200 {
-			b.Fatal(answer.Body)
-		}
-	}
-}

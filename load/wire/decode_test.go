@@ -100,7 +100,7 @@ func TestDecodeMetrics(t *testing.T) {
 		},
 		"node names like NaN": {`{"name": "NaN", "type": "CPU", "operator": "AVG", "rollup": "\"-Infinity", "value": 40}`, cpu(0.4, 0), 0},
 		"another type":        {`{"type": "Bandwidth", "operator": "AVG", "value": 40}`, nil, 0},
-		"another operator":    {`{"type": "CPU", "operator": "P99", "value": 40}`, nil, 0},
+		"another operator":    {`{"type": "CPU", "operator": "P99", "value": 40}`, nil, 1},
 		"fields of other services": {
 			`{"type": "CPU", "operator": "AVG", "value": 40, "unit": "%", "labels": {"a": [1]}}`, cpu(0.4, 0), 0,
 		},

@@ -11,14 +11,12 @@ package wire
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
@@ -80,11 +78,7 @@ func (w window) length() time.Duration {
 type nodeMap struct {
 	nodes    map[string]load.Node
 	rejected int
-	problems []string
 }
-
-// maxProblems is the number of nodes whose invalid values are described.
-const maxProblems = 5
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (n *nodeMap) UnmarshalJSON(raw []byte) error {
@@ -119,9 +113,6 @@ func (n *nodeMap) UnmarshalJSON(raw []byte) error {
 // add adds the load of a node.
 func (n *nodeMap) add(name string, metrics *metricList) error {
 	n.rejected += metrics.rejected
-	if metrics.problem != "" && len(n.problems) < maxProblems {
-		n.problems = append(n.problems, fmt.Sprintf("%.260s: %s", name, metrics.problem))
-	}
 	cpu, memory := &metrics.cpu, &metrics.memory
 	if len(name) > maxName {
 		n.rejected++
@@ -142,8 +133,6 @@ func (n *nodeMap) add(name string, metrics *metricList) error {
 type metricList struct {
 	cpu, memory resourceValues
 	rejected    int
-	// problem describes the last metric that is ignored.
-	problem string
 }
 
 type metric struct {
@@ -176,7 +165,7 @@ func (l *metricList) UnmarshalJSON(raw []byte) error {
 			l.add(&l.memory, m)
 		default: // services send other types
 			if m.Type == "" || strings.EqualFold(m.Type, typeCPU) || strings.EqualFold(m.Type, typeMemory) {
-				l.ignore(m, fmt.Sprintf("type: invalid value %.20q: must be %s or %s", m.Type, typeCPU, typeMemory))
+				l.rejected++
 			}
 		}
 	}
@@ -188,19 +177,11 @@ const maxFraction = 10
 
 // add adds a metric to the values of its resource.
 func (l *metricList) add(to *resourceValues, m metric) {
-	if m.Value == nil {
+	if m.Value == nil || !(*m.Value >= 0 && *m.Value <= 100*maxFraction) {
 		l.rejected++
-		l.ignore(m, "value: required: must be a number of percent")
 		return
 	}
-	fraction := m.Value.number / 100
-	if !(fraction >= 0 && fraction <= maxFraction) {
-		l.rejected++
-		text := cmp.Or(m.Value.text, strconv.FormatFloat(m.Value.number, 'g', -1, 64))
-		l.ignore(m, fmt.Sprintf("invalid value %s: must be a number of percent, from 0 to %d", text, 100*maxFraction))
-		return
-	}
-	fraction = min(fraction, 1)
+	fraction := min(float64(*m.Value)/100, 1)
 	switch m.Operator {
 	case operatorAverage:
 		to.average, to.hasAverage = fraction, true
@@ -210,14 +191,8 @@ func (l *metricList) add(to *resourceValues, m metric) {
 		to.deviation = fraction
 	case "Unknown": // of services
 	default:
-		l.ignore(m, fmt.Sprintf("operator: invalid value %.20q: must be %s, %s or %s", m.Operator, operatorAverage, operatorDeviation,
-			operatorLatest))
+		l.rejected++
 	}
-}
-
-// ignore sets the problem of a metric that is ignored.
-func (l *metricList) ignore(m metric, problem string) {
-	l.problem = strings.TrimSpace(fmt.Sprintf("%.20s %.20s", m.Type, m.Operator)) + ": " + problem
 }
 
 // resourceValues are the values of one resource of a node, as fractions.
@@ -235,19 +210,13 @@ func (r *resourceValues) utilization() load.Utilization {
 	return load.Utilization{Mean: r.latest}
 }
 
-// percent is a value in percent. The number is NaN if the message has anything but a number. text is the value if it is not valid.
-type percent struct {
-	number float64
-	text   string
-}
+// percent is a value in percent. It is NaN if the message has anything but a number.
+type percent float64
 
 // UnmarshalJSON implements json.Unmarshaler. It does not fail.
 func (p *percent) UnmarshalJSON(raw []byte) error {
-	if err := json.Unmarshal(raw, &p.number); err != nil {
-		p.number = math.NaN()
-	}
-	if !(p.number >= 0) {
-		p.text = string(raw[:min(len(raw), 20)])
+	if err := json.Unmarshal(raw, (*float64)(p)); err != nil {
+		*p = percent(math.NaN())
 	}
 	return nil
 }
@@ -286,7 +255,7 @@ func Decode(r io.Reader) (load.Reading, error) {
 	}
 	return load.Reading{
 		Source: m.Source, Time: time.Unix(at, 0), Window: m.Window.length(),
-		Nodes: m.Data.NodeMetricsMap.nodes, Rejected: m.Data.NodeMetricsMap.rejected, Problems: m.Data.NodeMetricsMap.problems,
+		Nodes: m.Data.NodeMetricsMap.nodes, Rejected: m.Data.NodeMetricsMap.rejected,
 	}, nil
 }
 

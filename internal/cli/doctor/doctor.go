@@ -39,8 +39,6 @@ problem must be fixed. The cluster is not changed.
 
 The checks:
   api server   the scheduler supports the version of the API server
-  clock        the clocks of this machine and the API server differ by more than 5 s (a
-               warning) or 30 s (a problem): load expires by age and leases by time
   nodes        how many there are, and which are not ready or have swap
   components   all replicas of the Deployments that the chart installs are ready (label
                app.kubernetes.io/part-of: plimsoll)
@@ -60,10 +58,9 @@ The checks:
 
 The command requires the verbs get and list for nodes, pods, services, Deployments, leases,
 CRDs, ResourceSlacks, CapacityBuffers, Placements and ManagedClusters, get for services/proxy
-of the load-watcher and the ConfigMap of the scheduler, and create for subjectaccessreviews.
+of the load-watcher, and create for subjectaccessreviews.
 A check without its permission is a warning that names it. Components outside the cluster are
-not found, nor autoscalers that a cloud provider operates, nor differences between the clocks
-of nodes.
+not found, nor autoscalers that a cloud provider operates, nor differences between clocks.
 
 Exit codes: 0 without problems, there can be warnings; 1 if there is a problem or the API
 server cannot be reached; 2 for invalid flags.`,

@@ -24,7 +24,7 @@ func TestParseName(t *testing.T) {
 }
 
 var findings = []doctor.Finding{
-	{Check: "clock", Level: doctor.OK, Message: "differs by 1 s"},
+	{Check: "rights", Level: doctor.OK, Message: "complete"},
 	{Check: "nodes", Level: doctor.OK, Message: "3 nodes"},
 	{Check: "nodes", Level: doctor.Warning, Message: "node-2 is not ready", Fix: "kubectl describe node node-2"},
 	{Check: "load", Level: doctor.Problem, Message: "the load is 20 minutes old", Fix: "see the logs"},
@@ -41,7 +41,7 @@ func TestPrintFindings(t *testing.T) {
 WARNING nodes: node-2 is not ready
   remedy: kubectl describe node node-2
 
-OK clock, slack
+OK rights, slack
 1 problem, 1 warning, 4 checks
 `
 	if out.String() != want {
@@ -59,7 +59,7 @@ func TestPrintMarkdown(t *testing.T) {
 | problem | load | the load is 20 minutes old | see the logs |
 | warning | nodes | node-2 is not ready | kubectl describe node node-2 |
 
-OK: clock, slack
+OK: rights, slack
 `
 	if out.String() != want {
 		t.Errorf("got\n%s, want\n%s", out.String(), want)

@@ -180,9 +180,6 @@ func (o *Objects) Read(ctx context.Context, in io.Reader, at Instant, warn func(
 		}
 		s.Load = &reading
 		warnNodes(at.Load, s, warn)
-		for _, problem := range reading.Problems {
-			warn("--load: " + at.Load + ": ignored " + problem)
-		}
 	}
 	return s, validateLoad(s, loadFile, warn)
 }

@@ -194,9 +194,6 @@ func (o *topOptions) print(reading load.Reading, now time.Time, out io.Writer, w
 	if err := o.output.Print(out, result, func(out io.Writer) { result.print(out, &o.output) }); err != nil {
 		return err
 	}
-	for _, problem := range reading.Problems {
-		warn("ignored " + problem)
-	}
 	if result.Rejected > 0 || result.Stale > 0 {
 		warn(fmt.Sprintf("ignored %s, invalid or of no node, and %s with outdated values only",
 			format.Of(result.Rejected, "value"), format.Of(result.Stale, "node")))

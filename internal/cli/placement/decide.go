@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
@@ -22,7 +21,7 @@ import (
 // NewCommand returns the command plimsoll placement.
 func NewCommand() *cobra.Command {
 	return base.NewGroup("placement", "Decide and explain placements, and show where a workload fits",
-		newDecideCommand(), newExplainCommand(), newFitCommand(), newRebalanceCommand())
+		newDecideCommand(), newExplainCommand(), newFitCommand())
 }
 
 // decideOptions are the flags of plimsoll placement decide.
@@ -79,7 +78,6 @@ func (o *decideOptions) run(in io.Reader, out io.Writer, warn func(string)) erro
 	for _, key := range state.Placements() {
 		if result, ok := state.Preview(key, now); ok {
 			outcomes = append(outcomes, outcome{key, result, selected[key]})
-			warnOfAbsent(key, result, warn)
 			state.SetPromises(key, result.Promises)
 			if result.IsMisconfigured() {
 				misconfigured = append(misconfigured, key.String())
@@ -94,13 +92,6 @@ func (o *decideOptions) run(in io.Reader, out io.Writer, warn func(string)) erro
 		format.PartAre(len(misconfigured), len(outcomes), "placement"),
 		format.Abbreviate(misconfigured, 3, ", "),
 	)
-}
-
-// warnOfAbsent warns of labels and scores that no cluster has.
-func warnOfAbsent(key types.NamespacedName, result *fleet.Result, warn func(string)) {
-	for _, absent := range result.Absent() {
-		warn(fmt.Sprintf("placement %s: %s", key, absent))
-	}
 }
 
 // readHub returns the objects of the hub and the time of the decision.

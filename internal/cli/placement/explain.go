@@ -65,7 +65,6 @@ func (o *explainOptions) run(ctx context.Context, arg string, out io.Writer, war
 	if !ok {
 		return base.Failure(fmt.Errorf("placements %q not found in namespace %q", key.Name, key.Namespace))
 	}
-	warnOfAbsent(key, result, warn)
 	return printOutcomes(out, &o.output, []outcome{{key, result, hub.Selected()[key]}})
 }
 

@@ -94,7 +94,7 @@ func TestCompletion(t *testing.T) {
 		"compare -o ":          "table wide json yaml html markdown :4",
 		"load top --sort-by ":  "cpu memory name :4",
 		"load top --provider ": "Prometheus KubernetesMetricsServer SignalFx Service File :4",
-		"placement ":           "decide explain fit rebalance :4",
+		"placement ":           "decide explain fit :4",
 		"explain pod -f ../../../examples/limits/cluster.yaml ": "pod1 pod2 pod3 pod4 pod5 :4",
 		"completion ": "bash fish powershell zsh :4",
 	} {

@@ -21,18 +21,17 @@ import (
 // integrated maps each command that reads a cluster or a load source to the integration test that
 // runs it.
 var integrated = map[string]string{
-	"plimsoll doctor":              "TestPlimsollOnAHub",
-	"plimsoll explain pod":         "TestSnapshot",
-	"plimsoll load top":            "TestMetricsServer",
-	"plimsoll placement explain":   "TestPlimsollOnAHub",
-	"plimsoll placement fit":       "TestPlacementByFit",
-	"plimsoll placement rebalance": "TestPlacementByFit",
-	"plimsoll record":              "TestRealPrometheus",
-	"plimsoll score":               "TestExplainLive",
-	"plimsoll shadow":              "TestShadowCommand",
-	"plimsoll slack plan":          "TestExplainLive",
-	"plimsoll slack status":        "TestSlackMirrors",
-	"plimsoll snapshot":            "TestSnapshot",
+	"plimsoll doctor":            "TestPlimsollOnAHub",
+	"plimsoll explain pod":       "TestSnapshot",
+	"plimsoll load top":          "TestMetricsServer",
+	"plimsoll placement explain": "TestPlimsollOnAHub",
+	"plimsoll placement fit":     "TestPlacementByFit",
+	"plimsoll record":            "TestRealPrometheus",
+	"plimsoll score":             "TestExplainLive",
+	"plimsoll shadow":            "TestShadowCommand",
+	"plimsoll slack plan":        "TestExplainLive",
+	"plimsoll slack status":      "TestSlackMirrors",
+	"plimsoll snapshot":          "TestSnapshot",
 }
 
 // files maps the files of readers in the documentation to files of the project.

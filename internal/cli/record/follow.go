@@ -19,7 +19,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/record"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording/kinds"
 	"github.com/plimsoll-k8s/plimsoll/load"
-	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
 	"github.com/plimsoll-k8s/plimsoll/load/flags"
 	"github.com/plimsoll-k8s/plimsoll/load/metricsserver"
 	"github.com/plimsoll-k8s/plimsoll/load/prometheus"
@@ -117,15 +116,6 @@ func (f *Following) Settings(cmd *cobra.Command, folder, rotateFlag string, rota
 		return nil, flagNames(err)
 	}
 	return settings, nil
-}
-
-// Prometheus returns a client of the Prometheus server and the matchers for its series, nil if none is configured.
-func (f *Following) Prometheus() (client *prometheus.Client, selector string, err error) {
-	if f.config.Server.Address == "" {
-		return nil, "", nil
-	}
-	client, err = prometheus.NewClient(f.config.Server, endpoint.Options{MaxBytes: 1 << 20})
-	return client, f.config.Server.Selector, err
 }
 
 // usage returns the source of the usage of pods: Prometheus if its URL is set, and else the metrics API.

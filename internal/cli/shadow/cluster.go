@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/shadow"
 )
 
 // current returns the profile in force: --profile, or else the configuration that a scheduler with the name default-scheduler has
@@ -45,29 +43,4 @@ func (o *options) current(ctx context.Context, client kubernetes.Interface, log 
 		}
 	}
 	return engine.ReadConfig("default")
-}
-
-// outcomesTimeout is the longest time of a query.
-const outcomesTimeout = 30 * time.Second
-
-// outcomes returns the outcomes from one time to another that are not in recordings, from Prometheus.
-func (s *server) outcomes(ctx context.Context, from, to time.Time) (out shadow.MeasuredOutcomes) {
-	if s.prometheus == nil {
-		out.Missing = []string{"throttling and pressure: they need --prometheus"}
-		return out
-	}
-	out.Measure(func(counter, matcher string) (*float64, error) {
-		ctx, cancel := context.WithTimeout(ctx, outcomesTimeout)
-		defer cancel()
-		if s.matchers != "" {
-			matcher += "," + s.matchers
-		}
-		query := fmt.Sprintf("sum(increase(%s{%s}[%ds]))", counter, matcher, int64(to.Sub(from).Seconds()))
-		vector, _, err := s.prometheus.Query(ctx, query, to)
-		if err != nil || len(vector) == 0 {
-			return nil, err
-		}
-		return new(float64(vector[0].Value)), nil
-	})
-	return out
 }

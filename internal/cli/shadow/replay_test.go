@@ -1,11 +1,7 @@
 package shadow
 
 import (
-	"context"
 	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,14 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/record"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/shadow"
-	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
-	"github.com/plimsoll-k8s/plimsoll/load/prometheus"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
@@ -62,53 +52,5 @@ func TestPending(t *testing.T) {
 	}
 	if got := pending(); !slices.Equal(got, want[:1]) {
 		t.Errorf("pending %s", fmt.Sprint(got))
-	}
-}
-
-// TestOutcomes reads outcomes from Prometheus: throttling of 7 s, no series of CPU pressure, and an error for memory pressure. It
-// stores no result if the process ends while they are read: the next process replays the window again.
-func TestOutcomes(t *testing.T) {
-	ctx, stop := context.WithCancel(t.Context())
-	interrupted := false
-	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if interrupted {
-			stop()
-		}
-		result := ""
-		switch query := r.FormValue("query"); query {
-		case `sum(increase(container_cpu_cfs_throttled_seconds_total{container!="",cluster="a"}[3600s]))`:
-			result = `{"metric":{},"value":[0,"7"]}`
-		case `sum(increase(container_pressure_cpu_waiting_seconds_total{id="/",cluster="a"}[3600s]))`:
-		default:
-			w.WriteHeader(http.StatusBadRequest)
-		}
-		fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":[%s]}}`, result)
-	}))
-	defer api.Close()
-	client, err := prometheus.NewClient(metricprovider.Config{Address: api.URL}, endpoint.Options{MaxBytes: 1 << 20})
-	must.Succeed(t, err)
-	store, err := shadow.OpenStore(t.TempDir(), 365*24*time.Hour)
-	must.Succeed(t, err)
-	from := time.Now().Add(-2 * time.Hour)
-	s := &server{
-		options: &options{days: 7, run: func(_ context.Context, jobs []compare.Job) ([]*result.Run, error) {
-			runs := make([]*result.Run, len(jobs))
-			for i := range runs {
-				runs[i] = &result.Run{Recorded: &result.Recorded{Part: &result.Part{From: from, To: from.Add(time.Hour)}}}
-			}
-			return runs, nil
-		}},
-		settings: &record.FollowConfig{Log: func(line string) { t.Error(line) }}, out: io.Discard, store: store,
-		profiles: []engine.NamedConfig{{Name: "default"}, {Name: "predicted"}}, prometheus: client, matchers: `cluster="a"`,
-	}
-	must.Succeed(t, s.replay(ctx, "first.ndjson.gz"))
-	outcomes := store.Windows(time.Time{})[0].Outcomes
-	if v := outcomes.ThrottledSeconds; v == nil || *v != 7 || outcomes.CPUPressureSeconds != nil || outcomes.MemoryPressureSeconds != nil ||
-		len(outcomes.Missing) != 2 || outcomes.Missing[0] != "container_pressure_cpu_waiting_seconds_total: the server has no such series" {
-		t.Errorf("%+v", outcomes)
-	}
-	interrupted = true
-	if err := s.replay(ctx, "second.ndjson.gz"); err == nil || store.Has("second.ndjson.gz") {
-		t.Errorf("error %v, stored %t", err, store.Has("second.ndjson.gz"))
 	}
 }

@@ -26,7 +26,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/shadow"
-	"github.com/plimsoll-k8s/plimsoll/load/prometheus"
 )
 
 // options are the flags of plimsoll shadow.
@@ -196,9 +195,6 @@ func (o *options) start(cmd *cobra.Command) error {
 	}
 	s.settings = settings
 	s.profiles = append([]engine.NamedConfig{current}, candidates...)
-	if s.prometheus, s.matchers, err = o.following.Prometheus(); err != nil {
-		return err
-	}
 	settings.Lock, err = record.LockFolder(o.folder)
 	if err != nil {
 		return base.Failure(fmt.Errorf("--folder: %w", err))
@@ -229,9 +225,6 @@ type server struct {
 	// scaled is the autoscaler of recommendations, without groups for none, and recommended the time of the last attempt.
 	scaled      scaling.Spec
 	recommended time.Time
-	// prometheus has other outcomes in the series with matchers. It may be nil.
-	prometheus *prometheus.Client
-	matchers   string
 	// wake has an element if a recording may be finished. All recordings but current are.
 	wake    chan struct{}
 	current atomic.Value
@@ -360,11 +353,6 @@ func (s *server) replay(ctx context.Context, name string) error {
 		s.settings.Log(fmt.Sprintf("%s: not replayed: %s", name, w.Error))
 		w.From = record.StartOf(name)
 		w.To = w.From
-	} else {
-		w.Outcomes = s.outcomes(ctx, w.From, w.To)
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx) // the next process replays it again, with other outcomes
 	}
 	if err := s.store.Add(w, time.Now()); err != nil {
 		return err

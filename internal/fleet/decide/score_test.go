@@ -1,65 +1,10 @@
 package decide
 
 import (
-	"math"
 	"testing"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 )
-
-func TestBalanceScore(t *testing.T) {
-	for name, tc := range map[string]struct {
-		n, most int64
-		want    int8
-	}{
-		// trunc(100 x (0.5 - 0/4)) = 50, doubled
-		"no decisions": {0, 4, 100},
-		// trunc(100 x (0.5 - 1/4)) = 25
-		"a quarter": {1, 4, 50},
-		// 100 x (0.5 - 1/3) = 16.66, truncated before doubling
-		"a third": {1, 3, 32},
-		// 100 x (0.5 - 2/3) = -16.66, truncated toward zero before doubling
-		"two thirds": {2, 3, -32},
-		// trunc(100 x (0.5 - 4/4)) = -50
-		"highest count": {4, 4, -100},
-		// 100 x (0.5 - 21/100) = 29, where float64 has 28.999999999999996
-		"exact":                 {21, 100, 58},
-		"no decisions anywhere": {0, 0, 100},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := balance(tc.n, tc.most); got != tc.want {
-				t.Errorf("%d of at most %d decisions score %d, want %d", tc.n, tc.most, got, tc.want)
-			}
-		})
-	}
-}
-
-func TestScale(t *testing.T) {
-	const huge = math.MaxInt64
-	for name, tc := range map[string]struct {
-		part, whole uint64
-		want        int8
-	}{
-		// 200 x (0/8 - 0.5)
-		"zero": {0, 8, -100},
-		// 200 x (8/8 - 0.5)
-		"all": {8, 8, 100},
-		// 200 x (7/10 - 0.5) = 40, where float64 has 39.99999999999999
-		"exact": {7, 10, 40},
-		// 200 x (1/3 - 0.5) = -33.3
-		"toward zero from below": {1, 3, -33},
-		// 200 x (2/3 - 0.5) = 33.3
-		"toward zero from above": {2, 3, 33},
-		"maximum minus one":      {huge - 1, huge, 99},
-		"zero of the maximum":    {0, huge, -100},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := scale(tc.part, tc.whole); got != tc.want {
-				t.Errorf("%d of %d is %d, want %d", tc.part, tc.whole, got, tc.want)
-			}
-		})
-	}
-}
 
 // cpus returns a cluster with the given allocatable and capacity CPU in millicores.
 func cpus(name string, allocatable, capacity int64) *Cluster {

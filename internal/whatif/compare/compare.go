@@ -166,13 +166,11 @@ func (p *Plan) describeScenario(o *Options, in *recording.Input) error {
 		if !p.recorded && o.Shard.Count == 0 {
 			p.result.Source.Exact, o.Seeds = true, 1
 		}
-		return nil
 	case pods > 0:
 		p.result.Assumed = append(p.result.Assumed, "generated usage has "+seedText(o.Seed, o.Seeds))
 	default:
 		p.result.Assumed = append(p.result.Assumed, "the usage of pods is generated, with "+seedText(o.Seed, o.Seeds))
 	}
-	s.UsageMean = usage.CPUMean()
 	return nil
 }
 

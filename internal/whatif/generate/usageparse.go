@@ -140,6 +140,3 @@ func (s UsageShape) String() string {
 func (s UsageSpec) String() string {
 	return fmt.Sprintf("%s=%v;%s=%v", usageNames[usageCPU], s[usageCPU], usageNames[usageMemory], s[usageMemory])
 }
-
-// CPUMean returns the mean usage of CPU, as a multiple of the request.
-func (s UsageSpec) CPUMean() float64 { return s[usageCPU].Mean }

@@ -19,9 +19,8 @@ type monitoring struct {
 	readsPods bool
 	pods      []load.PodUsage
 	// delayed are the readings that the scheduler has not received yet, the oldest
-	// first. newest is the last reading, delayed or not.
+	// first.
 	delayed []readings
-	newest  load.Reading
 }
 
 // readings are the load of the nodes and the usage of the pods at one time.
@@ -61,7 +60,7 @@ func (m *monitoring) takeReading(nodes []string, second int64) {
 		next.pods = load.PodReading{Source: reading.Source, Time: reading.Time, Window: Step * time.Second, Pods: m.pods}
 		m.pods = make([]load.PodUsage, 0, len(m.pods)+len(m.pods)/8)
 	}
-	m.delayed, m.newest = append(m.delayed, next), reading
+	m.delayed = append(m.delayed, next)
 }
 
 // next returns the second at which the next reading is received, recording.Never if there

@@ -17,7 +17,6 @@ import (
 	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
-	"github.com/plimsoll-k8s/plimsoll/internal/risk"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
@@ -330,9 +329,6 @@ func (r *run) step() {
 	if measure {
 		r.monitoring.takeReading(measured, r.now)
 	}
-	if r.timeSeries.risksDue(r.now) {
-		r.timeSeries.addRisks(r.nodeRisks())
-	}
 }
 
 // measurePods measures the usage of the pods of a node, given the CPU that they get and
@@ -345,27 +341,6 @@ func (r *run) measurePods(n *node, granted []float64) {
 	for i, number := range n.pods {
 		r.monitoring.addPod(r.input.Pods[number].Object, granted[i], r.demand[i].MemoryUse())
 	}
-}
-
-// nodeRisks returns the risk of each ready node with pods, by the newest reading.
-func (r *run) nodeRisks() []float64 {
-	var risks []float64
-	for i := range r.nodes {
-		n := &r.nodes[i]
-		if !n.ready || len(n.pods) == 0 {
-			continue
-		}
-		cpu, memory := risk.NewCPU(n.allocatable.CPU, n.machineCPU), risk.NewMemory(n.allocatable.Memory, n.allocatable.MachineMemory)
-		for _, number := range n.pods {
-			p := &r.input.Pods[number].Resources
-			cpu.AddPod(p.CPURequest, p.CPULimit, p.CPULimit == 0)
-			memory.AddPod(p.MemoryRequest, p.MemoryLimit, p.MemoryLimit == 0)
-		}
-		measured := r.monitoring.newest.Nodes[n.name]
-		risks = append(risks, max(risk.DefaultModel.Risk(cpu, risk.Load(measured.CPU), measured.HasCPU),
-			risk.DefaultModel.Risk(memory, risk.Load(measured.Memory), measured.HasMemory)))
-	}
-	return risks
 }
 
 // result returns the result of the run so far.

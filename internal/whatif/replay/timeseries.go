@@ -11,13 +11,9 @@ import (
 // show.
 const maxPoints = 240
 
-// maxRisks is the maximum number of points of the risks. Each takes an integral per
-// node and resource, as long as scoring a pod.
-const maxRisks = 60
-
 // timeSeries records the time series of a run. A nil timeSeries records nothing.
 type timeSeries struct {
-	// sums has the sum of the steps of each point, and the risks. steps has the number of steps of each point.
+	// sums has the sum of the steps of each point, steps the number of steps of each point.
 	sums  result.TimeSeries
 	steps []float64
 	// current has the values of the current step.
@@ -33,11 +29,10 @@ type counts struct{ overloaded, highestLoad, overcommitted, used, nodes, slackKe
 func newTimeSeries(horizon int64) *timeSeries {
 	steps := max(horizon/Step, 1)
 	return &timeSeries{sums: result.TimeSeries{
-		EverySeconds:     (steps + maxPoints - 1) / maxPoints * Step,
-		RiskEverySeconds: (steps + maxRisks - 1) / maxRisks * Step,
+		EverySeconds: (steps + maxPoints - 1) / maxPoints * Step,
 		// Lists in documents are not null.
 		OverloadedNodes: []float64{}, HighestLoads: []float64{}, OvercommittedNodes: []float64{}, PendingPods: []float64{},
-		NodesUsed: []float64{}, MeanRisks: []float64{}, HighestRisks: []float64{},
+		NodesUsed: []float64{},
 	}}
 }
 
@@ -91,21 +86,6 @@ func (t *timeSeries) endStep(second int64, pending int) {
 		add(&t.sums.SlackKept, t.current.slackKept)
 	}
 	t.current = counts{}
-}
-
-// risksDue reports whether the risks have to be added at a second.
-func (t *timeSeries) risksDue(second int64) bool {
-	return t != nil && second >= 0 && second%t.sums.RiskEverySeconds == 0
-}
-
-// addRisks adds the risks of the nodes with pods.
-func (t *timeSeries) addRisks(risks []float64) {
-	var sum, highest float64
-	for _, v := range risks {
-		sum, highest = sum+v, max(highest, v)
-	}
-	t.sums.MeanRisks = append(t.sums.MeanRisks, rounded(result.Ratio(sum, float64(len(risks)))))
-	t.sums.HighestRisks = append(t.sums.HighestRisks, rounded(highest))
 }
 
 // result returns the time series, nil if nothing was recorded.

@@ -36,12 +36,6 @@ func TestTimeSeries(t *testing.T) {
 		OvercommittedNodes: later,
 		PendingPods:        later,
 		NodesUsed:          slices.Repeat([]float64{2}, 11),
-		// All CPU is used and half of it requested: a load risk of 1, weighted by 0.5. With
-		// the third pod the limits are 6 of 4 cores and the requests 3: a limit risk of
-		// 1 - (4-3)/(6-3), also weighted by 0.5.
-		RiskEverySeconds: 60,
-		MeanRisks:        append([]float64{0.5}, slices.Repeat([]float64{0.667}, 10)...),
-		HighestRisks:     append([]float64{0.5}, slices.Repeat([]float64{0.833}, 10)...),
 	}
 	if diff := cmp.Diff(want, outcomeOf(t, completed(cluster, generate.Limits{CPU: 2, Memory: 2}, 1), o).TimeSeries); diff != "" {
 		t.Error(diff)

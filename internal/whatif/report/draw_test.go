@@ -31,8 +31,6 @@ func TestReportIsFinite(t *testing.T) {
 		series := &result.TimeSeries{
 			EverySeconds:    rapid.Int64Range(0, 1e9).Draw(t, "every"),
 			OverloadedNodes: values.Draw(t, "overloaded"), PendingPods: values.Draw(t, "pending"),
-			RiskEverySeconds: rapid.Int64Range(0, 1e9).Draw(t, "risk every"),
-			MeanRisks:        values.Draw(t, "mean risk"), HighestRisks: values.Draw(t, "highest risk"),
 		}
 		figure := func(name string) result.Figure {
 			return result.Figure{Mean: anyFloat().Draw(t, name), Difference: &result.Difference{

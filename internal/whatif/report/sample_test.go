@@ -72,11 +72,5 @@ func sampleTimeSeries(random *rand.Rand, profile, nodes int) *result.TimeSeries 
 		c.PendingPods = append(c.PendingPods, math.Round(40*at*wave))
 		c.NodesUsed = append(c.NodesUsed, math.Round(min(4*at, 1)*float64(nodes)))
 	}
-	c.RiskEverySeconds = 240
-	for i := range 60 {
-		at := float64(i) / 60
-		c.MeanRisks = append(c.MeanRisks, math.Round(1000*at*(0.5-0.03*float64(profile)))/1000)
-		c.HighestRisks = append(c.HighestRisks, math.Round(1000*min(1, at*(1.5-0.1*float64(profile))))/1000)
-	}
 	return c
 }

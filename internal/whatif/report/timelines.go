@@ -28,27 +28,20 @@ const lineClasses = 7
 // LineClass returns the CSS class of the line with a number.
 func LineClass(number int) string { return "s" + strconv.Itoa(number%lineClasses) }
 
-// series is a time series with its chart's title. The values are interval seconds apart.
+// series is a time series with its chart's title.
 type series struct {
-	title    string
-	values   func(*result.TimeSeries) []float64
-	interval func(*result.TimeSeries) int64
+	title  string
+	values func(*result.TimeSeries) []float64
 }
 
-func stepSeconds(c *result.TimeSeries) int64 { return c.EverySeconds }
-
-func riskSeconds(c *result.TimeSeries) int64 { return c.RiskEverySeconds }
-
 var allSeries = []series{
-	{"Overloaded nodes", func(c *result.TimeSeries) []float64 { return c.OverloadedNodes }, stepSeconds},
-	{"Highest load of a node, of allocatable", func(c *result.TimeSeries) []float64 { return c.HighestLoads }, stepSeconds},
-	{"Nodes with limits above allocatable", func(c *result.TimeSeries) []float64 { return c.OvercommittedNodes }, stepSeconds},
-	{"Risk, mean of the nodes", func(c *result.TimeSeries) []float64 { return c.MeanRisks }, riskSeconds},
-	{"Risk, highest of the nodes", func(c *result.TimeSeries) []float64 { return c.HighestRisks }, riskSeconds},
-	{"Pending pods", func(c *result.TimeSeries) []float64 { return c.PendingPods }, stepSeconds},
-	{"Nodes with pods", func(c *result.TimeSeries) []float64 { return c.NodesUsed }, stepSeconds},
-	{"Nodes", func(c *result.TimeSeries) []float64 { return c.Nodes }, stepSeconds},
-	{"Available slack, fraction of the target", func(c *result.TimeSeries) []float64 { return c.SlackKept }, stepSeconds},
+	{"Overloaded nodes", func(c *result.TimeSeries) []float64 { return c.OverloadedNodes }},
+	{"Highest load of a node, of allocatable", func(c *result.TimeSeries) []float64 { return c.HighestLoads }},
+	{"Nodes with limits above allocatable", func(c *result.TimeSeries) []float64 { return c.OvercommittedNodes }},
+	{"Pending pods", func(c *result.TimeSeries) []float64 { return c.PendingPods }},
+	{"Nodes with pods", func(c *result.TimeSeries) []float64 { return c.NodesUsed }},
+	{"Nodes", func(c *result.TimeSeries) []float64 { return c.Nodes }},
+	{"Available slack, fraction of the target", func(c *result.TimeSeries) []float64 { return c.SlackKept }},
 }
 
 // Chart is a drawing with its title.
@@ -124,7 +117,7 @@ func (s *series) sample(p *result.Profile, start time.Time, seconds float64) []f
 		if c == nil {
 			continue
 		}
-		every := float64(s.interval(c))
+		every := float64(c.EverySeconds)
 		for j, value := range s.values(c) {
 			// A value counts in all intervals until the next value.
 			at := c.From.Sub(start).Seconds() + float64(j)*every

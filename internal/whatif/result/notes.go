@@ -2,7 +2,6 @@ package result
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -102,42 +101,20 @@ func (r *Result) unmeasured() (profiles []string, pods, of int) {
 	return profiles, pods, of
 }
 
-// idleNote is the note on runs without overload: how near nodes came to their capacity, and how to simulate a busier cluster.
+// idleNote is the note on runs without overload: how near nodes came to their capacity.
 func (r *Result) idleNote() string {
 	var p95, highest float64
-	for i := range r.Scenario.Profiles {
-		profile := &r.Scenario.Profiles[i]
-		if profile.Slack != "" {
-			return "No node was overloaded in any run. Compare the pending time of pods with the cost of nodes."
-		}
-		for j := range profile.Runs {
-			run := &profile.Runs[j]
-			p95, highest = max(p95, run.CPULoad.P95), max(highest, run.CPULoad.Max, run.MemoryLoad.Max)
-		}
-	}
-	mean := r.Scenario.UsageMean
-	mostKnown := 2*r.Source.UsageKnown > r.Source.Pods
-	note := fmt.Sprintf(
+	r.allRuns(func(run *Run) bool {
+		p95, highest = max(p95, run.CPULoad.P95), max(highest, run.CPULoad.Max, run.MemoryLoad.Max)
+		return true
+	})
+	return fmt.Sprintf(
 		"No node was overloaded in any run: the CPU load of nodes was %s of their capacity at the 95th percentile, and no load "+
-			"of CPU or memory was above %s. ",
+			"of CPU or memory was above %s. Use a busier part of the recording, or more --usage, to see how profiles differ.",
 		share(p95),
 		share(highest),
 	)
-	// The usage at which the 95th percentile reaches the capacity, as the load is in proportion to it.
-	more := math.Ceil(10*max(mean/p95, mean+0.1)) / 10
-	switch {
-	case strings.HasPrefix(r.Scenario.Usage, "measured") && mostKnown:
-		return note + "Take the snapshot at the busiest time of the day to see how profiles differ."
-	case mean == 0 || mostKnown:
-		return note + "Use a busier part of the recording to see how profiles differ."
-	case p95 == 0 || more > maxMeanUsage:
-		return note + "Use more pods to see how profiles differ."
-	}
-	return note + fmt.Sprintf("Simulate more usage, such as --usage bursts:mean=%.1f (now %.2g), to see how profiles differ.", more, mean)
 }
-
-// maxMeanUsage is the largest mean usage, as a multiple of requests, that is worth a simulation.
-const maxMeanUsage = 2
 
 // share formats a fraction in percent.
 func share(fraction float64) string { return fmt.Sprintf("%.0f %%", 100*fraction) }

@@ -195,11 +195,9 @@ type Metrics struct {
 type Scenario struct {
 	// Limits specify the limits of pods without limits, empty if the source has limits. Usage is
 	// the complete specification of the usage of pods.
-	Limits string `json:"limits"`
-	Usage  string `json:"usage"`
-	// UsageMean is the mean CPU usage of pods whose usage is generated, as a multiple of their requests, 0 if there are none.
-	UsageMean float64   `json:"usageMean,omitempty"`
-	Profiles  []Profile `json:"profiles"`
+	Limits   string    `json:"limits"`
+	Usage    string    `json:"usage"`
+	Profiles []Profile `json:"profiles"`
 	// Measured has the runs with the recorded placements, nil if not each seed has one.
 	Measured *Profile `json:"measured,omitempty"`
 }
@@ -321,10 +319,4 @@ type TimeSeries struct {
 	// the target slack that is available, if there is a slack policy.
 	Nodes     []float64 `json:"nodesThere,omitempty"`
 	SlackKept []float64 `json:"slackKept,omitempty"`
-	// MeanRisks and HighestRisks are the risk of the nodes with pods, in [0, 1], as
-	// LowRiskOverCommitment computes it with default arguments, without a pending pod
-	// and with the load measured so far. Value i is at i*RiskEverySeconds.
-	RiskEverySeconds int64     `json:"riskEverySeconds"`
-	MeanRisks        []float64 `json:"meanRisks"`
-	HighestRisks     []float64 `json:"highestRisks"`
 }

@@ -36,7 +36,6 @@ func sample() []*Window {
 		}
 		w.MemoryKills = hour % 2
 		w.Missing = []string{"usage of pods: could not be read at 1 of 60 steps (1.7 %): gaps"}
-		w.Outcomes.Missing = []string{"throttling and pressure: they need --prometheus"}
 		windows = append(windows, w)
 	}
 	return windows
@@ -56,7 +55,7 @@ func TestPage(t *testing.T) {
 				true: {"Cannot tell: no window is complete. The first result follows after one window, an hour unless --every is set."},
 				false: {
 					"Use predicted in place of default", "would have avoided", "Overloaded nodes", "checkout-service-with-a-long-name-3", "Containers killed",
-					"they need --prometheus", "Error of the model",
+					"Error of the model",
 				},
 			}[windows == nil] {
 				if !strings.Contains(text, want) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
@@ -34,8 +35,7 @@ type Report struct {
 	Error    Estimate  `json:"errorOfModel"`
 	Verdicts []Verdict `json:"verdicts"`
 	// MemoryKills counts the containers that were killed for their memory.
-	MemoryKills int              `json:"memoryKills"`
-	Outcomes    MeasuredOutcomes `json:"further"`
+	MemoryKills int `json:"memoryKills"`
 	// Missing lists data that recordings lack.
 	Missing []string `json:"missing"`
 	// LowestCost is the last recommendation over the recordings, nil if there is none.
@@ -71,6 +71,16 @@ func number(v float64) string {
 		decimals = 1
 	}
 	return format.ToPlain(format.Format(v, decimals))
+}
+
+// addMissing adds texts to others, each once and at most result.MaxOverloaded.
+func addMissing(all, texts []string) []string {
+	for _, text := range texts {
+		if !slices.Contains(all, text) && len(all) < result.MaxOverloaded {
+			all = append(all, text)
+		}
+	}
+	return all
 }
 
 // estimate returns the sum of values.
@@ -130,7 +140,6 @@ func NewReport(windows []*Window, from, to time.Time) *Report {
 		errors = append(errors, w.Current.Run.OverloadMinutes-w.Measured.OverloadMinutes)
 		r.Hours += w.To.Sub(w.From).Hours()
 		r.MemoryKills += w.MemoryKills
-		r.Outcomes.add(&w.Outcomes)
 		r.Missing = addMissing(r.Missing, w.Missing)
 	}
 	r.Windows, r.Error = len(compared), estimate(errors)
@@ -311,7 +320,9 @@ func (r *Report) Document() report.Document {
 			d.Sections = append(d.Sections, section)
 		}
 	}
-	d.Sections = append(d.Sections, &report.Section{Title: "Measured besides overload", Items: r.Measurements()})
+	d.Sections = append(d.Sections, &report.Section{Title: "Measured besides overload", Items: []string{
+		"Containers killed for their memory: " + number(float64(r.MemoryKills)),
+	}})
 	if len(r.Missing) > 0 {
 		d.Sections = append(d.Sections, &report.Section{Title: "Missing in the recordings", Items: r.Missing})
 	}

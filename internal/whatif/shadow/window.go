@@ -29,8 +29,6 @@ type Window struct {
 	Current  Profiled   `json:"current"`
 	// Candidates are the runs with the other profiles.
 	Candidates []Profiled `json:"candidates"`
-	// Outcomes were measured by other sources.
-	Outcomes MeasuredOutcomes `json:"further"`
 }
 
 // Profiled is a run with a profile.

@@ -26,7 +26,6 @@ func TestDoctor(t *testing.T) {
 
 	found := testcluster.Examine(t, config, 0)
 	testcluster.ExpectFinding(t, found, "api server", doctor.OK, "the scheduler is kube-scheduler v1.37.1")
-	testcluster.ExpectFinding(t, found, "clock", doctor.OK, "agree")
 	testcluster.ExpectFinding(t, found, "nodes", doctor.Problem, "no nodes")
 	testcluster.ExpectFinding(t, found, "components", doctor.Warning, "Plimsoll is not installed")
 	testcluster.ExpectFinding(t, found, "definitions", doctor.Problem, "resourceslacks.plimsoll.dev is missing")

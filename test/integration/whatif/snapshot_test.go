@@ -18,7 +18,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/demo/node"
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -228,56 +227,5 @@ func checkRefusals(t *testing.T, cp *controlplane.ControlPlane, kubeconfig, take
 	_, stderr, exitCode = testcluster.RunPlimsoll(t, "explain", "pod", "default/wait", "--recording", taken)
 	if exitCode != 1 || !strings.Contains(stderr, "did you mean default/waits?") {
 		t.Errorf("exit code %d, stderr %s", exitCode, stderr)
-	}
-}
-
-// explain and compare over a snapshot have the results of the demo's scenario limits: the
-// default profile selects node1, whose CPU limits become 14 of 8, and profile limits selects
-// node2, whose CPU limits become 9 of 8 (10 of 8 on node1).
-func TestSnapshotOfDemo(t *testing.T) {
-	cp, _, client := testcluster.StartControlPlane(t)
-	i := slices.IndexFunc(node.Scenarios, func(s node.Scenario) bool { return s.Name == "limits" })
-	scenario := node.Scenarios[i]
-	for _, n := range scenario.Nodes {
-		testcluster.CreateNode(t, client, n.Name)
-	}
-	arrival := scenario.Steps[0].Create
-	for _, pod := range append(slices.Clone(scenario.Running), arrival.Pod) {
-		testcluster.CreatePod(t, client, pod.Name, pod.Node, "", pod.Request, pod.Limit)
-	}
-	kubeconfig := allowSnapshots(t, cp, client)
-	path := filepath.Join(t.TempDir(), "s.ndjson.gz")
-	testcluster.MustPlimsoll(t, "snapshot", "-o", path, "--kubeconfig", kubeconfig)
-
-	for profile, want := range map[string]string{"default": arrival.WantDefault, "limits": arrival.Want} {
-		if got := testcluster.ExplainPod(t, "default/"+arrival.Name, "--recording", path, "--profile", profile); got.Selected != want {
-			t.Errorf("profile %s selects %s, want %s as in the demo: %s", profile, got.Selected, want, got.Reason)
-		}
-	}
-	stdout, _ := testcluster.MustPlimsoll(
-		t, "compare", "--profile", "default", "--profile", "limits", "--recording", path, "--tail", "1m", "-o", "json",
-	)
-	var result struct {
-		Scenario struct {
-			Profiles []struct {
-				Name string
-				Runs []struct {
-					Scheduled     int
-					CPULimitRatio struct{ Max float64 } `json:"cpuLimitRatio"`
-				}
-			}
-		}
-	}
-	must.Succeed(t, json.Unmarshal([]byte(stdout), &result))
-	for n, want := range []float64{14.0 / 8, 10.0 / 8} {
-		if run := result.Scenario.Profiles[n].Runs[0]; run.Scheduled != 1 || run.CPULimitRatio.Max != want {
-			t.Errorf("profile %s: %+v, want a limit ratio of %v", result.Scenario.Profiles[n].Name, run, want)
-		}
-	}
-	// With --reschedule the pods that were created on their node stay there.
-	stdout, _ = testcluster.MustPlimsoll(t, "simulate", "--recording", path, "--reschedule", "--tail", "1m", "-o", "json")
-	if !strings.Contains(stdout, `"scheduled": 1,`) ||
-		!strings.Contains(stdout, "(all but 4 of DaemonSets, mirror pods and pods created on a node)") {
-		t.Errorf("want 1 scheduled pod, and 4 that stay on their node: %s", stdout)
 	}
 }
