@@ -28,6 +28,7 @@ const (
 	reasonNoRequest = "of %s because a HorizontalPodAutoscaler divides use by them, and a container has none"
 	reasonNearLimit = "of %s because the pods are Guaranteed and came near their limits"
 	reasonConflict  = "of %s because the LimitRanges and ResourceQuotas of the namespace allow no other"
+	reasonEnough    = "because changes of them would save less than 2 %"
 	reasonBounds    = "within the LimitRanges and ResourceQuotas of the namespace"
 )
 
@@ -293,6 +294,14 @@ func (a *allowance) request(amount int64, pods int, rising *int64) (request int6
 	}
 	*rising = resources.Add(*rising, resources.Multiply(max(request-a.before, 0), int64(pods)))
 	return request, isCut
+}
+
+// released returns what a request releases, as a part of the amount of a node; 0 if it is kept.
+func (a *allowance) released(request, node int64) float64 {
+	if request == 0 {
+		return 0
+	}
+	return float64(a.before-request) / float64(max(node, 1))
 }
 
 // scalerPatch returns the command and the patch of a HorizontalPodAutoscaler with which it scales a workload by the use at which it does

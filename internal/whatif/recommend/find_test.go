@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/generate"
@@ -221,7 +222,7 @@ func TestVerdict(t *testing.T) {
 				return cost(8, 2, 0)
 			}
 			return cost(10, 1, 0)
-		}, true, "Keep what is in force: of the configurations tried, no cheaper one meets the goals."},
+		}, true, "Keep what is in force: of the configurations tried, none that meets the goals is clearly cheaper."},
 		"cheaper with a kill": {func(j *compare.Job) result.Run {
 			if isPacked(j) {
 				return cost(8, 0, 1)
@@ -269,6 +270,66 @@ func TestVerdict(t *testing.T) {
 				t.Errorf("profile %s to apply: %s", r.Profile, r.Verdict.Sentence)
 			}
 		})
+	}
+}
+
+// requestsRun returns a cost that follows from what the pods of the first part of a recording request: a node has 8 CPUs and 32 GiB.
+func requestsRun(t *testing.T) compare.Run {
+	return fake(func(j *compare.Job) result.Run {
+		in, err := j.Source.Source.Input()
+		must.Succeed(t, err)
+		var all resources.Amounts
+		for i := range in.Pods {
+			all = all.Add(in.Pods[i].Requests)
+		}
+		return cost(float64(all.CPU)/8000+float64(all.Memory)/(32<<30), 0, 0)
+	})
+}
+
+// TestRounds verifies that a recommendation that is applied is the last one: run again, it says to keep what is in force, and so in all
+// further rounds, which have the same input. Not all workloads change.
+func TestRounds(t *testing.T) {
+	o := options(t, requestsRun(t))
+	o.Change = Changes{Requests: true}
+	for round := range 2 {
+		found, err := Find(t.Context(), o)
+		must.Succeed(t, err)
+		if isKept := strings.HasPrefix(found.Verdict.Sentence, "Keep what is in force"); isKept != (round > 0) ||
+			isKept != (len(found.Requests) == 0) || len(found.Requests) == 12 {
+			t.Errorf("round %d: %d workloads: %s", round, len(found.Requests), found.Verdict.Sentence)
+		}
+		r, _, _, err := recording.OpenSpan(o.Source.Recording)
+		must.Succeed(t, err)
+		in := recording.Input{}
+		for i := range r.Pods {
+			in.Pods = append(in.Pods, recording.InputPod{Object: r.Pods[i].Object})
+		}
+		in.SetRequests(found.Requests)
+		for i := range r.Pods {
+			r.Pods[i].Object = in.Pods[i].Object
+		}
+		o.Source.Recording = filepath.Join(t.TempDir(), "applied.ndjson.gz")
+		must.Succeed(t, r.WriteFile(o.Source.Recording))
+	}
+}
+
+// TestFewestChanges verifies the number of workloads, of 12, whose requests change if so many save all on the parts to fit and on those to
+// confirm. On the parts to fit, 5 are tried, then 8, 10 and 11, or 2 and 3.
+func TestFewestChanges(t *testing.T) {
+	for _, tc := range []struct{ fit, confirm, want int }{
+		{12, 12, 12}, {11, 11, 11}, {3, 3, 3}, {3, 4, 5}, {3, 12, 12},
+	} {
+		o := options(t, fake(func(j *compare.Job) result.Run {
+			need := map[bool]int{true: tc.fit, false: tc.confirm}[j.Seed < 4]
+			return cost(10-5*min(float64(len(j.Source.Requests))/float64(need), 1), 0, 0)
+		}))
+		o.Change = Changes{Requests: true}
+		found, err := Find(t.Context(), o)
+		must.Succeed(t, err)
+		text := fmt.Sprintf("for %d of 12 workloads", tc.want)
+		if len(found.Requests) != tc.want || strings.Contains(found.Verdict.Sentence, text) != (tc.want < 12) {
+			t.Errorf("%+v: %d workloads, %s", tc, len(found.Requests), found.Verdict.Sentence)
+		}
 	}
 }
 

@@ -101,10 +101,8 @@ func (r *Result) assumePatches() {
 		}
 	}
 	if len(r.Requests) > 0 {
-		r.assume(
-			"the class of service (Guaranteed, Burstable or BestEffort) changes for %s",
-			format.Part(classes, len(r.Requests), "workload"),
-		)
+		r.assume("the class of service (Guaranteed, Burstable or BestEffort) changes for %s",
+			format.Part(classes, len(r.Requests), "workload"))
 	}
 	if scaled > 0 {
 		r.assume("the number of pods is as recorded: the HorizontalPodAutoscalers of %s get amounts in place of utilizations of requests, "+

@@ -128,6 +128,19 @@ type rule struct {
 	kept  []keptWorkloads
 	// rising is by how much the CPU and memory of the pods of each namespace rise together.
 	rising map[string][2]int64
+	// released is what the requests of the table release over time, CPU and memory as parts of a node, by which the table is ordered.
+	released map[recording.WorkloadRequests]float64
+}
+
+// first returns the rule for the first workloads of its table.
+func (r *rule) first(workloads int) *rule {
+	out := *r
+	out.table, out.kept = r.table[:workloads], slices.Clone(r.kept)
+	out.Name += " for " + format.Part(workloads, len(r.table), "workload")
+	for _, w := range r.table[workloads:] {
+		out.kept = keep(out.kept, reasonEnough, w.Kind+" "+w.Namespace+"/"+w.Name)
+	}
+	return &out
 }
 
 // keepRequests is the rule that keeps all requests.
@@ -141,7 +154,7 @@ func newRules() []rule {
 		{Name: "VPA's defaults", isVPA: true},
 		{Name: "KRR's defaults", cpu: 0.95, memory: 1, memoryMargin: 0.15},
 	}
-	for _, q := range [][2]float64{{0.5, 0.95}, {0.5, 0.99}, {0.75, 0.99}, {0.9, 0.99}, {0.95, 0.99}, {0.95, 1}, {0.99, 1}, {1, 1}} {
+	for _, q := range [][2]float64{{0.5, 0.95}, {0.5, 0.99}, {0.75, 0.99}, {0.9, 0.99}, {0.95, 0.99}, {0.99, 1}, {1, 1}} {
 		r := rule{cpu: q[0], memory: q[1], memoryMargin: 0.15}
 		r.Name = fmt.Sprintf("requests of CPU %s, memory %s + 15 %%", quantileName(q[0]), quantileName(q[1]))
 		rules = append(rules, r)
@@ -207,13 +220,16 @@ func fillRules(rules []rule, uses []*workloadUse, c *constraints, largest resour
 			}
 		}
 	}
+	for _, r := range rules {
+		slices.SortStableFunc(r.table, func(a, b recording.WorkloadRequests) int { return cmp.Compare(r.released[b], r.released[a]) })
+	}
 	return kept
 }
 
 // add adds the requests of a workload to the table, within what is allowed of CPU and memory.
 func (r *rule) add(u *workloadUse, allowed *[2]allowance, largest resources.Amounts) {
 	if r.rising == nil {
-		r.rising = map[string][2]int64{}
+		r.rising, r.released = map[string][2]int64{}, map[recording.WorkloadRequests]float64{}
 	}
 	rising := r.rising[u.Namespace]
 	cpu, memory := r.requestsFor(u)
@@ -228,7 +244,9 @@ func (r *rule) add(u *workloadUse, allowed *[2]allowance, largest resources.Amou
 	}
 	r.rising[u.Namespace] = rising
 	if cpu+memory > 0 {
-		r.table = append(r.table, recording.WorkloadRequests{Namespace: u.Namespace, Kind: u.Kind, Name: u.Name, CPU: cpu, Memory: memory})
+		w := recording.WorkloadRequests{Namespace: u.Namespace, Kind: u.Kind, Name: u.Name, CPU: cpu, Memory: memory}
+		r.table = append(r.table, w)
+		r.released[w] = float64(u.seconds) * (allowed[0].released(cpu, largest.CPU) + allowed[1].released(memory, largest.Memory))
 	}
 }
 

@@ -108,12 +108,9 @@ func newResult(o *Options, r *recording.Recording, start, fitEnd, end int64) *Re
 		APIVersion: APIVersion,
 		Kind:       Kind,
 		Source:     "recording: " + o.Source.Recording,
-		Fit: Span{
-			From: at(start),
-			To:   at(fitEnd),
-		},
-		Confirm: Span{From: at(fitEnd), To: at(end)},
-		uses:    map[resources.Workload]*workloadUse{},
+		Fit:        Span{From: at(start), To: at(fitEnd)},
+		Confirm:    Span{From: at(fitEnd), To: at(end)},
+		uses:       map[resources.Workload]*workloadUse{},
 	}
 	for _, missing := range r.About.Missing {
 		out.assume("missing in the recording: %s: %s", missing.What, missing.Why)
@@ -186,7 +183,8 @@ func (s *search) firstConfirmed(best *candidate, reached bool, parts []int) (con
 			_, err = s.racePairs()
 		} else if err = s.simulate([]*candidate{s.inForce, next}, parts...); err == nil {
 			if s.meets(next, parts, true) {
-				return next, failed, nil
+				next, err = s.fewestChanges(next, parts)
+				return next, failed, err
 			}
 			failed = append(failed, next)
 		}
@@ -300,7 +298,7 @@ func (s *search) conclude(r *Result, best *candidate, parts []int) {
 	switch {
 	case best == s.inForce && r.Reached:
 		v.Answer = result.Equal
-		v.Sentence = "Keep what is in force: of the configurations tried, no cheaper one meets the goals. " + figuresText(s, &before)
+		v.Sentence = "Keep what is in force: of the configurations tried, none that meets the goals is clearly cheaper. " + figuresText(s, &before)
 	case best == s.inForce:
 		v.Answer = result.CannotTell
 		v.Sentence = fmt.Sprintf("Keep what is in force: no configuration meets the goals, and none comes nearer: %s.%s",
@@ -320,6 +318,11 @@ func (s *search) conclude(r *Result, best *candidate, parts []int) {
 	default: // cheaper in each part
 		v.Answer = result.Better
 		v.Sentence = fmt.Sprintf("Use %s. %s", v.Candidate, effect)
+	}
+	if use.whole != nil && len(r.Requests) > 0 {
+		v.Sentence += fmt.Sprintf(" %s make %.0f %% of what the requests of all would save.",
+			format.Part(len(r.Requests), len(use.whole.requests.table), "workload"),
+			min(100, 100*(before.Cost-cost.Cost)/(before.Cost-s.row(use.whole, parts).Cost)))
 	}
 	if best != s.inForce {
 		v.Sentence += confirmedText(r, len(parts))
@@ -434,11 +437,8 @@ func figuresText(s *search, row *Row) string {
 	}
 	text := fmt.Sprintf(costs, format.Cost(row.Cost))
 	if !s.goals.NoUsage {
-		text += fmt.Sprintf(
-			", with an overload of %s node minutes and %s pods killed a day",
-			format.Plain(row.Overload),
-			format.Plain(row.Killed),
-		)
+		text += fmt.Sprintf(", with an overload of %s node minutes and %s pods killed a day", format.Plain(row.Overload),
+			format.Plain(row.Killed))
 	}
 	if s.goals.NoWait {
 		return text + "."

@@ -7,10 +7,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
@@ -26,14 +22,20 @@ const (
 	maxFrontier = 10
 )
 
-// dropLevel is the level of the test by which candidates are dropped.
-const dropLevel = 0.05
+// enoughCost is the cost, relative to the cost with the requests of all workloads, with which the requests of fewer are enough: a change
+// restarts pods. bisections is how often the number of workloads is bisected: up to a 32nd of them.
+const (
+	enoughCost = 1.02
+	bisections = 5
+)
 
 // candidate is a configuration.
 type candidate struct {
 	profile  engine.NamedConfig
 	requests *rule
 	slack    slackChoice
+	// whole is the candidate with the requests of all workloads, nil if this one has them.
+	whole *candidate
 	// mark is the role in the result, empty for none.
 	mark string
 	// parts are the figures by part, nil for a part that was not simulated.
@@ -220,7 +222,7 @@ func (s *search) run(profiles []engine.NamedConfig) (best *candidate, reached bo
 	if s.raced, err = s.slackCandidates(append(good, s.inForce)); err != nil {
 		return nil, false, err
 	}
-	if _, err := s.race(s.raced, true); err != nil {
+	if _, err := s.race(s.raced); err != nil {
 		return nil, false, err
 	}
 	return s.winner()
@@ -278,51 +280,27 @@ func (s *search) goodPairs(pairs []*candidate) (good []*candidate, err error) {
 func (s *search) racePairs() ([]*candidate, error) {
 	batch := s.untried[:min(bestPairs, len(s.untried))]
 	s.untried = s.untried[len(batch):]
-	s.Report(fmt.Sprintf("%s on %d parts, %d are left", format.Of(len(batch), "pair"), s.fit, len(s.untried)))
-	running, err := s.race(batch, false)
+	running, err := s.race(batch)
 	s.raced = append(s.raced, running...)
 	return running, err
 }
 
 // race simulates candidates on the parts to fit, one after the other, and returns those that were simulated on all. It drops candidates
-// that exceed the goals of all parts already, and those that are clearly more expensive than the cheapest candidate that meets the goals,
-// by a paired test over the parts.
-func (s *search) race(candidates []*candidate, withWait bool) ([]*candidate, error) {
+// that exceed the goals of all parts already.
+func (s *search) race(candidates []*candidate) ([]*candidate, error) {
 	running := slices.Clone(candidates)
 	overload, killed := s.goals.bounds(sum(partsOf(s.inForce, s.order)))
-	cost := func(c *candidate, parts []int) (out []float64) {
-		for _, p := range partsOf(c, parts) {
-			out = append(out, p.cost)
-		}
-		return out
-	}
 	for i, part := range s.order {
-		if withWait {
-			s.Report(fmt.Sprintf("part %d of %d to fit: %s", i+1, s.fit, format.Of(len(running), "configuration")))
-		}
+		s.Report(fmt.Sprintf("part %d of %d to fit: %s", i+1, s.fit, format.Of(len(running), "configuration")))
 		if err := s.simulate(running, part); err != nil {
 			return nil, err
 		}
-		parts := s.order[:i+1]
-		leader := s.cheapest(running, parts)
 		running = slices.DeleteFunc(running, func(c *candidate) bool {
-			f := sum(partsOf(c, parts))
-			return c != s.inForce && (f.overload > overload || f.killed > killed ||
-				withWait && i > 0 && leader != nil && leader != c && isWorse(cost(leader, parts), cost(c, parts)))
+			f := sum(partsOf(c, s.order[:i+1]))
+			return c != s.inForce && (f.overload > overload || f.killed > killed)
 		})
 	}
 	return running, nil
-}
-
-// isWorse reports whether values are larger than others by a one-sided paired t test (Student, The Probable Error of a Mean, 1908).
-func isWorse(others, values []float64) bool {
-	mean, deviation := stat.MeanStdDev(floats.SubTo(make([]float64, len(values)), values, others), nil)
-	if mean <= 0 {
-		return false
-	}
-	n := float64(len(values))
-	// With the same difference in every part, the statistic is infinite and the probability 0.
-	return distuv.StudentsT{Sigma: 1, Nu: n - 1}.Survival(mean/deviation*math.Sqrt(n)) < dropLevel
 }
 
 // cheapest returns the cheapest of the candidates that meet the goals on parts, nil if none does.
@@ -354,6 +332,44 @@ func (s *search) winner() (*candidate, bool, error) {
 		return cmp.Or(cmp.Compare(len(s.misses(x, base)), len(s.misses(y, base))), cmp.Compare(s.goals.wait(x), s.goals.wait(y)),
 			cmp.Compare(x.cost, y.cost))
 	}), false, nil
+}
+
+// isEnough reports whether a candidate meets the goals on parts, and costs at most enoughCost times as much as another.
+func (s *search) isEnough(c, full *candidate, parts []int) bool {
+	return s.meets(c, parts, true) && sum(partsOf(c, parts)).cost <= enoughCost*sum(partsOf(full, parts)).cost
+}
+
+// fewestChanges returns a candidate that changes the requests of the fewest workloads, those that release most, and is enough on the parts
+// to fit and on those to confirm.
+func (s *search) fewestChanges(full *candidate, confirm []int) (*candidate, error) {
+	enough, low, high := []*candidate{full}, -1, len(full.requests.table)
+	for range bisections {
+		if high-low <= 1 {
+			break
+		}
+		middle := (low + high) / 2
+		c := &candidate{profile: full.profile, requests: full.requests.first(middle), slack: full.slack, whole: full}
+		if middle == 0 {
+			if c.requests = s.inForce.requests; c.isSame(s.inForce) {
+				c = s.inForce
+			}
+		}
+		s.Report("fewer patches: " + c.name())
+		if err := s.simulate([]*candidate{c}, s.order...); err != nil {
+			return nil, err
+		}
+		if s.isEnough(c, full, s.order) {
+			enough, high = append(enough, c), middle
+		} else {
+			low = middle
+		}
+	}
+	for _, c := range slices.Backward(enough[1:]) {
+		if err := s.simulate([]*candidate{c}, confirm...); err != nil || s.isEnough(c, full, confirm) {
+			return c, err
+		}
+	}
+	return full, nil
 }
 
 // frontier returns the candidates for which no cheaper one has neither more overload nor a longer wait, by cost, and the configuration in
