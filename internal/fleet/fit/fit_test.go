@@ -559,10 +559,11 @@ func BenchmarkFleet(b *testing.B) {
 	}
 }
 
-// TestJobCompletions verifies that a Job has as many pods at once as it has completions at most.
+// TestJobCompletions verifies that a Job has as many pods at once as it has completions at most, and none while it is suspended.
 func TestJobCompletions(t *testing.T) {
 	for spec, want := range map[string]int64{
 		`"parallelism":10,"completions":3`: 3, `"parallelism":3,"completions":10`: 3, `"parallelism":10`: 10, `"completions":3`: 1,
+		`"parallelism":3,"suspend":true`: 0,
 	} {
 		w, err := ReadWorkload([]byte(`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j"},"spec":{` + spec +
 			`,"template":{"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"1"}}}]}}}}`))

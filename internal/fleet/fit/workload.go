@@ -30,6 +30,7 @@ type workloadObject struct {
 		Replicas    *int64               `json:"replicas"`
 		Parallelism *int64               `json:"parallelism"`
 		Completions *int64               `json:"completions"`
+		Suspend     bool                 `json:"suspend"`
 		Template    *v1.PodTemplateSpec  `json:"template"`
 		Selector    metav1.LabelSelector `json:"selector"`
 		Workload    struct {
@@ -91,7 +92,9 @@ func ReadWorkload(object []byte) (*Workload, error) {
 			replicas = *given
 		}
 	}
-	replicas = min(replicas, ptr.Deref(o.Spec.Completions, replicas))
+	if replicas = min(replicas, ptr.Deref(o.Spec.Completions, replicas)); o.Spec.Suspend && o.Kind == "Job" {
+		replicas = 0
+	}
 	return &Workload{Parts: []Part{{t, 1}}, Replicas: replicas, Unknown: unknown}, CheckReplicas(replicas)
 }
 
