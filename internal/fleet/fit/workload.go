@@ -172,6 +172,7 @@ const maxParts = 50
 // readManifests returns the workload of the objects with pods in a ManifestWork.
 func readManifests(manifests []json.RawMessage) (*Workload, error) {
 	var all []*Workload
+	var uncounted []string
 	for i, raw := range manifests {
 		var head metav1.TypeMeta
 		if err := decode(raw, &head); err != nil {
@@ -179,6 +180,9 @@ func readManifests(manifests []json.RawMessage) (*Workload, error) {
 		}
 		switch head.Kind {
 		case "Pod", "Deployment", "ReplicaSet", "StatefulSet", "Job":
+		case "CronJob", "DaemonSet":
+			uncounted = append(uncounted, fmt.Sprintf("spec.workload.manifests[%d]: the pods of a %s do not count", i, head.Kind))
+			continue
 		default:
 			continue
 		}
@@ -189,6 +193,7 @@ func readManifests(manifests []json.RawMessage) (*Workload, error) {
 		all = append(all, w)
 	}
 	out := Join(all)
+	out.Unknown = append(out.Unknown, uncounted...)
 	switch {
 	case len(out.Parts) == 0:
 		return nil, fmt.Errorf("spec.workload.manifests: no object with pods")
