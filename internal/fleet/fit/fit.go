@@ -23,8 +23,8 @@ const MaxReplicas = 1_000_000_000
 type Workload struct {
 	Parts    []Part
 	Replicas int64
-	// Unknown are fields of the templates that pod templates do not have, probably typos, labels that a selector requires, and objects whose
-	// pods do not count.
+	// Unknown are fields of the templates that pod templates do not have, probably typos, labels that a selector requires, and objects
+	// whose pods do not count.
 	Unknown []string
 }
 
@@ -225,8 +225,8 @@ type addedNodes struct {
 
 // addScaleUp sets ScaledUp, and the wait and the cost of a number of replicas, given the pods of the template that fit with slack. Of each
 // pool it uses the shape that takes the most pods, and the pools in the order of their boot time. Pods of other templates may need nodes of
-// other shapes, of each template at most one more than its part of the pool. Summaries do not say in which zones new nodes are: if pods must
-// be spread over other topologies than hosts, no new node counts.
+// other shapes, of each template at most one more than its part of the pool. Summaries do not say in which zones new nodes are: if pods
+// must be spread over other topologies than hosts, no new node counts.
 func (t *Template) addScaleUp(s *Summary, f *Fit, wanted, pods, limit int64, nodes *crowdedNodes, c *crowd) {
 	perNode := int64(MaxReplicas)
 	for i := range t.spread {

@@ -609,7 +609,8 @@ func TestUncounted(t *testing.T) {
 	w, err := ReadWorkload([]byte(`{"kind": "ManifestWork", "spec": {"workload": {"manifests": [{"kind": "ConfigMap"}, {"kind": "CronJob"},
 		{"kind": "Pod", "spec": {"containers": [{"name": "c"}]}}, {"kind": "DaemonSet"}]}}}`))
 	must.Succeed(t, err)
-	const want = "spec.workload.manifests[1]: the pods of a CronJob do not count; spec.workload.manifests[3]: the pods of a DaemonSet do not count"
+	const want = "spec.workload.manifests[1]: the pods of a CronJob do not count; " +
+		"spec.workload.manifests[3]: the pods of a DaemonSet do not count"
 	if got := strings.Join(w.Unknown, "; "); got != want || len(w.Parts) != 1 {
 		t.Errorf("%d parts, %s, want %s", len(w.Parts), got, want)
 	}

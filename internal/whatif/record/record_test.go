@@ -401,8 +401,8 @@ func TestTimesMissing(t *testing.T) {
 	server.omitted = []string{podCreated, podScheduledTime, podStartTime}
 	r, _ := record(t, server.config(120), Options{})
 	for uid, want := range map[string][3]int64{
-		"uid-old": {0, 0, 0}, "uid-new": {35 * 60, 36 * 60, 36 * 60}, "uid-agent": {0, 0, 0}, "uid-db-0-second": {62 * 60, 63 * 60, 63 * 60},
-		"uid-pending": {50 * 60, recording.Never, recording.Never},
+		"uid-old": {0, 0, 0}, "uid-new": {35 * 60, 36 * 60, 36 * 60}, "uid-agent": {0, 0, 0},
+		"uid-db-0-second": {62 * 60, 63 * 60, 63 * 60}, "uid-pending": {50 * 60, recording.Never, recording.Never},
 	} {
 		if p := podsOf(r)[uid]; [3]int64{p.Created, p.Scheduled, p.Started} != want {
 			t.Errorf("pod %s: %d, %d, %d, want %d", uid, p.Created, p.Scheduled, p.Started, want)
