@@ -188,23 +188,31 @@ type Refusal struct {
 	Valid time.Duration
 }
 
-// RefusalOf returns the last occurrence of an event NotTriggered.
-func RefusalOf(e *v1.Event) Refusal {
+// RefusalOf returns the last occurrence of an event NotTriggered, at most now. It returns false if Cluster Autoscaler did not record it.
+func RefusalOf(e *v1.Event, now time.Time) (Refusal, bool) {
 	r, count := Refusal{Time: e.LastTimestamp.Time, Valid: time.Minute}, e.Count
 	if e.Series != nil {
 		r.Time, count = e.Series.LastObservedTime.Time, e.Series.Count
 	} else if r.Time.IsZero() {
 		r.Time = e.EventTime.Time
 	}
+	if r.Time.After(now) {
+		r.Time = now
+	}
 	if count >= 20 {
 		r.Valid = 6 * time.Minute
 	}
-	const prefix = "pod didn't trigger scale-up: "
+	what, list, isList := strings.Cut(e.Message, "trigger scale-up: ")
 	reasons := []string{e.Message}
-	if list, ok := strings.CutPrefix(e.Message, prefix); ok { // in random order
-		reasons = slices.Compact(slices.Sorted(strings.SplitSeq(list, ", ")))
-		reasons[0] = prefix + reasons[0]
+	if isList { // in random order
+		reasons = strings.Split(list, ",")
+		for i, reason := range reasons {
+			reasons[i] = strings.TrimSpace(reason)
+		}
+		slices.Sort(reasons)
+		reasons = slices.Compact(reasons)
+		reasons[0] = what + "trigger scale-up: " + reasons[0]
 	}
 	r.Message = format.Shorten(strings.Join(reasons, ", "), maxAnswerLength)
-	return r
+	return r, cmp.Or(e.ReportingController, e.Source.Component) == "cluster-autoscaler"
 }

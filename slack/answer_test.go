@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
@@ -125,6 +127,30 @@ func TestAnswers(t *testing.T) {
 	}
 	if got := deploymentBackend.Answers(objects); got != nil {
 		t.Errorf("backend Deployment has answers %v", got)
+	}
+}
+
+// TestRefusalOf checks that each reason of an event is shown once, that no event is from the future, and that events of others do not
+// count.
+func TestRefusalOf(t *testing.T) {
+	const real = "capacity buffer 4 fake pods didn't trigger scale-up: 1 max node group size reached, 5 node(s) didn't match Pod's node " +
+		"affinity/selector,5 node(s) didn't match Pod's node affinity/selector,1 max node group size reached"
+	for message, want := range map[string]string{
+		real: "capacity buffer 4 fake pods didn't trigger scale-up: 1 max node group size reached, " +
+			"5 node(s) didn't match Pod's node affinity/selector",
+		"pod didn't trigger scale-up: 2 b, 1 a, 1 a": "pod didn't trigger scale-up: 1 a, 2 b",
+		"pod didn't trigger scale-up: ":              "pod didn't trigger scale-up: ",
+		"other, text":                                "other, text",
+	} {
+		for component, isRead := range map[string]bool{"cluster-autoscaler": true, "me": false, "": false} {
+			e := &v1.Event{
+				Message: message, LastTimestamp: metav1.NewTime(noon.AddDate(73, 0, 0)), Source: v1.EventSource{Component: component},
+			}
+			got, ok := RefusalOf(e, noon)
+			if ok != isRead || got.Message != want || !got.Time.Equal(noon) {
+				t.Errorf("%s: %+v, %v, want %s, %v", component, got, ok, want, isRead)
+			}
+		}
 	}
 }
 

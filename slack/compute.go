@@ -105,7 +105,7 @@ func (t *Tracker) Next(now time.Time) Plan {
 
 // describeEmptyPool returns the reason of a plan for a pool without nodes.
 func describeEmptyPool(pool v1alpha1.Pool) string {
-	selector := "all nodes except control-plane nodes"
+	selector := "all nodes without taints"
 	if len(pool.NodeSelector) > 0 {
 		selector = labels.FormatLabels(pool.NodeSelector)
 	}

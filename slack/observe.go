@@ -39,11 +39,10 @@ func observeNode(node *v1.Node, devices []string, now time.Time) ledgerNode {
 	}
 }
 
-// InPool reports whether pods of the pool may run on a node: it is not a control-plane node, has the
-// labels of the node selector, and no taint that is not tolerated. Taints that describe the state of
-// the node are ignored.
+// InPool reports whether pods of the pool may run on a node: it has the labels of the node selector, and no taint that is not tolerated, as
+// most control-plane nodes have. Taints that describe the state of the node are ignored.
 func InPool(node *v1.Node, pool v1alpha1.Pool) bool {
-	return includes(node.Labels, pool.NodeSelector) && !resources.IsControlPlane(node) && toleratesTaints(node, pool.Tolerations)
+	return includes(node.Labels, pool.NodeSelector) && toleratesTaints(node, pool.Tolerations)
 }
 
 // includes reports whether labels include the labels of a node selector. It is faster than a labels.Selector.

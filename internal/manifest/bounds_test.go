@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // TestReadAliasBomb checks that a few lines of YAML that expand to billions of values are rejected.
@@ -50,7 +52,8 @@ func TestReadLimitsFiles(t *testing.T) {
 	}
 }
 
-// TestReadDuplicates checks that names must be unique for all kinds.
+// TestReadDuplicates checks that names must be unique for all kinds. An object that is in two files, with the same content or UID, is read
+// once.
 func TestReadDuplicates(t *testing.T) {
 	for kind, head := range map[string]string{
 		"persistentvolume p":              "apiVersion: v1\nkind: PersistentVolume\n",
@@ -58,11 +61,25 @@ func TestReadDuplicates(t *testing.T) {
 		"service default/p":               "apiVersion: v1\nkind: Service\n", "priorityclass p": "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\n",
 		"daemonset default/p": "apiVersion: apps/v1\nkind: DaemonSet\n",
 	} {
-		one := head + "metadata: {name: p}\n---\n"
-		_, err := Read([]string{"-"}, strings.NewReader(node+"---\n"+one+one))
+		read := func(metadata ...string) (*Objects, error) {
+			content := node
+			for _, fields := range metadata {
+				content += "---\n" + head + "metadata: {name: p" + fields + "}\n"
+			}
+			return Read([]string{"-"}, strings.NewReader(content))
+		}
+		_, err := read("", ", labels: {a: b}")
 		want := fmt.Sprintf("standard input, document 3: duplicate %s, first defined in standard input, document 2", kind)
 		if err == nil || err.Error() != want {
 			t.Errorf("error %v, want %s", err, want)
+		}
+		for second, warnings := range map[string]int{"": 0, ", labels: {a: b}": 1} {
+			objects, err := read(", uid: u", ", uid: u"+second)
+			must.Succeed(t, err)
+			if len(objects.Others)+len(objects.Workloads) != 1 ||
+				strings.Count(fmt.Sprint(objects.Warnings), "is ignored") != warnings {
+				t.Errorf("%s: %+v, want one object and %d warnings", kind, objects, warnings)
+			}
 		}
 	}
 }

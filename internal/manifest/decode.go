@@ -11,7 +11,6 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
@@ -21,7 +20,7 @@ func toJSON(document []byte) ([]byte, error) {
 	if trimmed := bytes.TrimSpace(document); isFlow(trimmed) && json.Valid(trimmed) {
 		return trimmed, nil
 	}
-	asJSON, err := yaml.YAMLToJSONStrict(document)
+	asJSON, err := resources.YAMLToJSON(document)
 	if err != nil {
 		return nil, err
 	}

@@ -110,9 +110,9 @@ func add[T any, P interface {
 }](r *hubReader, where string, asJSON []byte, head *header, to *[]P,
 ) error {
 	into := P(new(T))
-	*to = append(*to, into)
-	if err := r.decode(where, asJSON, head, into); err != nil {
+	if isNew, err := r.decode(where, asJSON, head, into); err != nil || !isNew {
 		return err
 	}
+	*to = append(*to, into)
 	return r.validate(where, asJSON, head, into)
 }

@@ -10,9 +10,14 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
+	apps "k8s.io/kubernetes/pkg/apis/apps/v1"
+	batch "k8s.io/kubernetes/pkg/apis/batch/v1"
 	defaults "k8s.io/kubernetes/pkg/apis/core/v1"
+	resourceapi "k8s.io/kubernetes/pkg/apis/resource/v1"
+	scheduling "k8s.io/kubernetes/pkg/apis/scheduling/v1"
+	storage "k8s.io/kubernetes/pkg/apis/storage/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
@@ -89,9 +94,11 @@ func ReadFrom(source Source, validate bool) (*Objects, error) {
 		}
 	}
 	r.setPriorities()
+	r.objects.setDefaultClass()
 	r.objects.Warnings = r.allWarnings()
 	r.objects.Others = GenerateClaims(slices.Concat(r.objects.Running, r.objects.Pending), r.objects.Others)
 	r.objects.removeMissing()
+	r.objects.addUnread()
 	r.objects.addUnused()
 	return &r.objects, nil
 }
@@ -106,6 +113,18 @@ func ReadReferred(source Source) (*Objects, error) {
 	r.objects.Warnings = r.allWarnings()
 	return &r.objects, err
 }
+
+// defaulting has the functions by which API servers set the defaults of objects.
+var defaulting = func() *runtime.Scheme {
+	s := runtime.NewScheme()
+	for _, register := range []func(*runtime.Scheme) error{
+		defaults.RegisterDefaults, apps.RegisterDefaults, batch.RegisterDefaults, resourceapi.RegisterDefaults, scheduling.RegisterDefaults,
+		storage.RegisterDefaults,
+	} {
+		utilruntime.Must(register(s))
+	}
+	return s
+}()
 
 // SetPodDefaults sets the defaults of the API server in a pod, such as a request equal to a limit.
 func SetPodDefaults(pod *v1.Pod) {
@@ -132,12 +151,11 @@ func (r *clusterReader) read(where string, asJSON []byte, head *header) error {
 	if err != nil {
 		return err
 	}
-	if err := r.decode(where, asJSON, head, empty.(object)); err != nil {
+	if isNew, err := r.decode(where, asJSON, head, empty.(object)); err != nil || !isNew {
 		return err
 	}
 	switch obj := empty.(type) {
 	case *v1.Node:
-		SetNodeDefaults(obj)
 		if !r.isRecorded && len(obj.Status.Allocatable) == 0 {
 			r.warn("%s: %s: status.allocatable: required: no pod fits a node without it", where, head)
 		} else if _, ok := obj.Status.Allocatable[v1.ResourcePods]; !r.isRecorded && !ok {
@@ -162,10 +180,6 @@ func (r *clusterReader) read(where string, asJSON []byte, head *header) error {
 
 // pod adds a pod, unless it is finished.
 func (r *clusterReader) pod(pod *v1.Pod) {
-	SetPodDefaults(pod)
-	if pod.UID == "" {
-		pod.UID = types.UID(resources.Name(pod))
-	}
 	switch {
 	case resources.IsFinished(pod):
 	case pod.Spec.NodeName != "":

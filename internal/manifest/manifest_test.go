@@ -138,7 +138,7 @@ func TestReadErrors(t *testing.T) {
 			`document 1: Deployment c: spec.replicas: json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32`,
 		},
 		"no name":         {"apiVersion: v1\nkind: Node\nmetadata: {}", "document 1: a node without metadata.name"},
-		"duplicate":       {node + "---\n" + node, "document 2: duplicate node node-1, first defined in "},
+		"duplicate":       {node + "---\n" + strings.Replace(node, "5", "6", 1), "document 2: duplicate node node-1, first defined in "},
 		"duplicate field": {"apiVersion: v1\nkind: Node\nmetadata: {name: a}\nmetadata: {name: b}", `line 4: key "metadata" already set in map`},
 		"no nodes":        {pod("p", "") + "---\n" + pod("q", ""), "-o yaml); ignored: 2 Pod"},
 		"no nodes, other kinds": {

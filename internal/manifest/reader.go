@@ -8,9 +8,12 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	kubejson "sigs.k8s.io/json"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
@@ -38,14 +41,21 @@ type reader struct {
 	warnings     []string
 	// more is the number of warnings beyond maxWarnings.
 	more int
-	// seen has the location of each object by kind and name.
-	seen map[string]string
+	// seen has the first object of each kind and name.
+	seen map[string]seenObject
 	// isRecorded is true for objects of a recording, which may have fields of another version: unknown fields are no warnings.
 	isRecorded bool
 }
 
+// seenObject is an object that was read, and its location.
+type seenObject struct {
+	object
+
+	where string
+}
+
 func newReader(kinds map[string][]string, isRecorded bool) reader {
-	return reader{kinds: kinds, seen: map[string]string{}, isRecorded: isRecorded}
+	return reader{kinds: kinds, seen: map[string]seenObject{}, isRecorded: isRecorded}
 }
 
 // maxWarnings is the number of warnings that are kept; others are counted.
@@ -84,6 +94,9 @@ func (r *reader) isRead(head *header) (bool, error) {
 	case !isKnown: // such as a Service of Knative
 		r.ignored.Add(found.GroupKind())
 		return false, nil
+	case !slices.Contains(versions, head.APIVersion) && found.Group == resourcev1.GroupName: // of clusters before 1.34
+		r.warn("%s is ignored: apiVersion: invalid value %q: must be %s", head, head.APIVersion, strings.Join(versions, " or "))
+		return false, nil
 	case !slices.Contains(versions, head.APIVersion):
 		return false, fmt.Errorf("%s: apiVersion: invalid value %q: must be %s", head, head.APIVersion, strings.Join(versions, " or "))
 	}
@@ -100,22 +113,24 @@ func (r *reader) similarKind(head *header) string {
 	return ""
 }
 
-// decode decodes an object, checks its amounts and sets its default namespace. Unknown fields are warnings. It returns an error
-// if the object has no name, or if another object of the kind has the same name.
-func (r *reader) decode(where string, asJSON []byte, head *header, into object) error {
+// decode decodes an object, checks its amounts and sets its defaults. Unknown fields are warnings. It returns an error if the object has
+// no name, or if another object of the kind has the same name, and false for an object that was read before: exports such as that of
+// must-gather have some objects in two files.
+func (r *reader) decode(where string, asJSON []byte, head *header, into object) (isNew bool, err error) {
 	unknown, err := kubejson.UnmarshalStrict(asJSON, into)
 	if err := cmp.Or(resources.DecodingError(asJSON, into, err), checkAmountsOf(into)); err != nil {
-		return fmt.Errorf("%s: %w", head, err)
+		return false, fmt.Errorf("%s: %w", head, err)
 	}
 	if r.isRecorded {
 		if err := CheckNames(into); err != nil {
-			return fmt.Errorf("%s: %w", head, err)
+			return false, fmt.Errorf("%s: %w", head, err)
 		}
 		unknown = nil
 	}
 	for _, field := range resources.SuggestFields(unknown, into) {
 		r.warn("%s: %s: %v", where, head, field)
 	}
+	hasUID := into.GetUID() != ""
 	into.GetObjectKind().SetGroupVersionKind(head.groupVersionKind())
 	kind, key := head.Kind, into.GetName()
 	if kinds[kind] != nil { // as kubectl names objects
@@ -125,18 +140,29 @@ func (r *reader) decode(where string, asJSON []byte, head *header, into object) 
 		kind += "." + head.groupVersionKind().Group
 	}
 	if key == "" {
-		return fmt.Errorf("a %s without metadata.name", kind)
+		return false, fmt.Errorf("a %s without metadata.name", kind)
 	}
 	if !slices.Contains(clusterScoped, head.Kind) {
 		into.SetNamespace(orDefault(into.GetNamespace()))
 		key = into.GetNamespace() + "/" + key
 	}
-	key = kind + " " + key
-	if first, ok := r.seen[key]; ok {
-		return fmt.Errorf("duplicate %s, first defined in %s", key, first)
+	defaulting.Default(into)
+	if pod, ok := into.(*v1.Pod); ok && pod.UID == "" {
+		pod.UID = types.UID(resources.Name(pod))
 	}
-	r.seen[key] = where
-	return nil
+	key = kind + " " + key
+	switch first, found := r.seen[key]; {
+	case !found:
+		r.seen[key] = seenObject{into, where}
+		return true, nil
+	case equality.Semantic.DeepEqual(first.object, into):
+		return false, nil
+	case hasUID && first.GetUID() == into.GetUID():
+		r.warn("%s: %s is ignored: an object with its UID was read in %s", where, head, first.where)
+		return false, nil
+	default:
+		return false, fmt.Errorf("duplicate %s, first defined in %s", key, first.where)
+	}
 }
 
 // checkAmountsOf checks the amounts of an object.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	storagehelpers "k8s.io/component-helpers/storage/volume"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
+	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/ptr"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
@@ -140,6 +142,77 @@ func (o *Objects) removeMissing() {
 	}
 	add(running, len(o.Running), "with a", "scheduled without them")
 	add(pending, len(o.Pending), "without a", "not scheduled")
+}
+
+// setDefaultClass sets the class of claims that have none and are not bound to the default class, as the API server does: the newest of
+// several.
+func (o *Objects) setDefaultClass() {
+	var class *storagev1.StorageClass
+	for _, object := range o.Others {
+		c, ok := object.(*storagev1.StorageClass)
+		if ok && c.Annotations["storageclass.kubernetes.io/is-default-class"] == "true" && (class == nil || cmp.Or(
+			c.CreationTimestamp.Compare(class.CreationTimestamp.Time), strings.Compare(class.Name, c.Name)) > 0) {
+			class = c
+		}
+	}
+	for _, object := range o.Others {
+		claim, ok := object.(*v1.PersistentVolumeClaim)
+		if ok && class != nil && claim.Spec.VolumeName == "" && !storagehelpers.PersistentVolumeClaimHasClass(claim) {
+			claim.Spec.StorageClassName = &class.Name
+		}
+	}
+}
+
+// addUnread adds sentences about pods that are scheduled without regard to objects that the input lacks to Missing: the Namespaces that
+// their terms of affinity select, and the CSINodes that have the numbers of volumes of their drivers.
+func (o *Objects) addUnread() {
+	r, selecting, attached, hasNamespaces, hasCSINodes := NewReferences(o.Others), 0, 0, false, false
+	for _, object := range o.Others {
+		switch object.(type) {
+		case *v1.Namespace:
+			hasNamespaces = true
+		case *storagev1.CSINode:
+			hasCSINodes = true
+		}
+	}
+	pods := slices.Concat(o.Running, o.Pending)
+	for _, pod := range pods {
+		if selectsNamespaces(pod.Spec.Affinity) {
+			selecting++
+		}
+		if slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool { return r.isAttached(pod, &v) }) {
+			attached++
+		}
+	}
+	add := func(has bool, count int, what, outcome string) {
+		if count > 0 && !has {
+			o.Missing = append(o.Missing, fmt.Sprintf("%s %s %s that the input lacks: %s. plimsoll snapshot writes them.",
+				format.Part(count, len(pods), "pod"), format.Form(count, "needs", "need"), what, outcome))
+		}
+	}
+	add(hasNamespaces, selecting, "the Namespaces of an affinity to pods", "it selects none")
+	add(hasCSINodes, attached, "the CSINodes of volumes", "the limits of volumes on a node are ignored")
+}
+
+// selectsNamespaces reports whether affinity to pods, which may be nil, requires pods of Namespaces with certain labels.
+func selectsNamespaces(affinity *v1.Affinity) bool {
+	terms := slices.Concat(fwk.GetPodAffinityTerms(affinity), fwk.GetPodAntiAffinityTerms(affinity))
+	return slices.ContainsFunc(terms, func(t v1.PodAffinityTerm) bool {
+		return t.NamespaceSelector != nil && len(t.NamespaceSelector.MatchLabels)+len(t.NamespaceSelector.MatchExpressions) > 0
+	})
+}
+
+// isAttached reports whether a volume of a pod is bound to a volume of a CSI driver.
+func (r References) isAttached(pod *v1.Pod, volume *v1.Volume) bool {
+	if volume.PersistentVolumeClaim == nil {
+		return false
+	}
+	claim, found := find[*v1.PersistentVolumeClaim](r, pod.Namespace, volume.PersistentVolumeClaim.ClaimName)
+	if !found {
+		return false
+	}
+	bound, found := find[*v1.PersistentVolume](r, "", claim.Spec.VolumeName)
+	return found && bound.Spec.CSI != nil
 }
 
 // addUnused adds a sentence about workloads without pods to Missing: pods are not created from their templates.

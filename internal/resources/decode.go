@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	yamlv3 "go.yaml.in/yaml/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubejson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
@@ -23,7 +24,7 @@ func DecodeStrict(document []byte, into any) error {
 	if len(bytes.TrimSpace(document)) == 0 {
 		return errors.New("found an empty file: must be YAML or JSON")
 	}
-	asJSON, err := yaml.YAMLToJSONStrict(document)
+	asJSON, err := YAMLToJSON(document)
 	if err != nil {
 		return err
 	}
@@ -31,6 +32,15 @@ func DecodeStrict(document []byte, into any) error {
 		return err
 	}
 	return DecodeJSON(asJSON, into)
+}
+
+// YAMLToJSON returns a document in YAML as JSON. A key that is given twice is an error; a key that overrides that of a merge (<<) is not.
+func YAMLToJSON(document []byte) ([]byte, error) {
+	asJSON, err := yaml.YAMLToJSONStrict(document)
+	if err != nil && bytes.Contains(document, []byte("<<")) && yamlv3.Unmarshal(document, new(any)) == nil {
+		return yaml.YAMLToJSON(document)
+	}
+	return asJSON, err
 }
 
 // DecodeJSON is DecodeStrict for JSON.

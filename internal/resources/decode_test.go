@@ -28,3 +28,19 @@ func TestDecodeStrict(t *testing.T) {
 		}
 	}
 }
+
+// TestMergeKeys checks that a key may override that of a merge, and that no key is given twice otherwise.
+func TestMergeKeys(t *testing.T) {
+	for document, want := range map[string]string{
+		"a: &a {x: 1}\nb: {<<: *a, x: 2}":                     `{"a":{"x":1},"b":{"x":2}}`,
+		"a: &a {x: 1}\nb:\n- <<: *a\n  x: 2\n  z: 3":          `{"a":{"x":1},"b":[{"x":2,"z":3}]}`,
+		"a: &a {x: 1}\nc: &c {x: 3}\nb: {<<: [*a, *c], z: 2}": `{"a":{"x":1},"b":{"x":1,"z":2},"c":{"x":3}}`,
+		"a: &a {x: 1}\nb: {<<: *a, x: 2, x: 3}":               "",
+		"x: 1\nx: 2":                                          "",
+	} {
+		got, err := YAMLToJSON([]byte(document))
+		if string(got) != want || (err != nil) != (want == "") {
+			t.Errorf("%s: %s, %v, want %s", document, got, err, want)
+		}
+	}
+}

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ControlPlaneLabel is the label of control-plane nodes, with any value.
+// ControlPlaneLabel is the label of control-plane nodes, with any value, and their usual taint.
 const ControlPlaneLabel = "node-role.kubernetes.io/control-plane"
 
 // IsNotServed reports whether an error of a client says that the API server does not serve a kind. A client that knew the kind before gets
@@ -49,12 +49,6 @@ func HasFixedNode(pod *v1.Pod) bool {
 // other pods preempt it, and is not bound to its node.
 func IsSpare(pod *v1.Pod) bool {
 	return pod.Spec.Priority != nil && *pod.Spec.Priority < 0 && !IsNodeBound(pod)
-}
-
-// IsControlPlane reports whether a node is a control-plane node.
-func IsControlPlane(node *v1.Node) bool {
-	_, found := node.Labels[ControlPlaneLabel]
-	return found
 }
 
 // IsSchedulable reports whether a node is neither cordoned nor being deleted.

@@ -47,19 +47,16 @@ func TestIsNodeBound(t *testing.T) {
 
 func TestNode(t *testing.T) {
 	node := &v1.Node{}
-	if IsControlPlane(node) || !IsSchedulable(node) || ReadyCondition(node) != nil || ReadyStatus(node) != "" {
-		t.Error("an empty node must be a schedulable worker without a Ready condition")
+	if !IsSchedulable(node) || ReadyCondition(node) != nil || ReadyStatus(node) != "" {
+		t.Error("an empty node must be schedulable, without a Ready condition")
 	}
-	node.Labels = map[string]string{ControlPlaneLabel: ""}
 	node.Spec.Unschedulable = true
 	node.Status.Conditions = []v1.NodeCondition{
 		{Type: v1.NodeMemoryPressure, Status: v1.ConditionFalse},
 		{Type: v1.NodeReady, Status: v1.ConditionUnknown},
 	}
-	if !IsControlPlane(node) || IsSchedulable(node) || ReadyStatus(node) != v1.ConditionUnknown {
-		t.Errorf(
-			"IsControlPlane() = %t, IsSchedulable() = %t, ReadyStatus() = %q", IsControlPlane(node), IsSchedulable(node), ReadyStatus(node),
-		)
+	if IsSchedulable(node) || ReadyStatus(node) != v1.ConditionUnknown {
+		t.Errorf("IsSchedulable() = %t, ReadyStatus() = %q", IsSchedulable(node), ReadyStatus(node))
 	}
 	node = &v1.Node{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{}}}
 	if IsSchedulable(node) {

@@ -388,6 +388,9 @@ func TestGarbageCollector(t *testing.T) {
 	for values, want := range map[string]string{
 		"scheduler: {}": "GOMEMLIMIT=3686MiB GOGC=400", // 0.9 x 4 GiB
 		"scheduler: {resources: {limits: {memory: 500Mi}}}":                              "GOMEMLIMIT=450MiB GOGC=400",
+		"scheduler: {resources: {limits: {memory: 1Ti}}}":                                "GOMEMLIMIT=943718MiB GOGC=400",
+		"scheduler: {resources: {limits: {memory: 512M}}}":                               "GOMEMLIMIT=439MiB GOGC=400", // 0.9 x 488.3
+		"scheduler: {resources: {limits: {memory: 2G}}}":                                 "GOMEMLIMIT=1717MiB GOGC=400",
 		"scheduler: {resources: {limits: null}}":                                         "",
 		"scheduler: {extraEnv: [{name: GOGC, value: '100'}]}":                            "GOMEMLIMIT=3686MiB GOGC=100",
 		"scheduler: {extraEnv: [{name: GOMEMLIMIT, value: 'off'}, {name: A, value: b}]}": "GOGC=400 GOMEMLIMIT=off A=b",
@@ -445,6 +448,10 @@ func TestShadow(t *testing.T) {
 		claim := ""
 		if source := pod.Volumes[0].PersistentVolumeClaim; source != nil {
 			claim = source.ClaimName
+		}
+		if volume == "plimsoll-shadow" && // rollback and uninstall keep the recordings
+			find[v1.PersistentVolumeClaim](t, objects, "PersistentVolumeClaim", volume).Annotations["helm.sh/resource-policy"] != "keep" {
+			t.Error("the claim is not kept")
 		}
 		if claim != volume || (volume == "") != (pod.Volumes[0].EmptyDir != nil) {
 			t.Errorf("%s: volume %+v", values, pod.Volumes[0])

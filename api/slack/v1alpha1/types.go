@@ -148,7 +148,7 @@ type ResourceSlackSpec struct {
 	// +kubebuilder:default=true
 	// +optional
 	CoverBiggestPod *bool `json:"coverBiggestPod,omitempty"`
-	// Pool selects the nodes. The default is all nodes except control-plane nodes.
+	// Pool selects the nodes. The default is all nodes without taints.
 	//
 	// +optional
 	Pool Pool `json:"pool,omitzero"`

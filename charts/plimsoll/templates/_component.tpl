@@ -6,7 +6,7 @@ collects less often, which lets it place more pods a second (docs/benchmarks.md)
 {{- $set := dict }}
 {{- range .values.extraEnv }}{{ $_ := set $set .name true }}{{ end }}
 {{- $memory := dig "limits" "memory" "" (.values.resources | default dict) | toString }}
-{{- range $suffix, $factor := dict "Gi" 921.6 "Mi" 0.9 }}
+{{- range $suffix, $factor := dict "Ti" 943718.4 "Gi" 921.6 "Mi" 0.9 "G" 858.306 "M" 0.858306 }}
 {{- if hasSuffix $suffix $memory }}
 {{- if not $set.GOMEMLIMIT }}
 - {name: GOMEMLIMIT, value: {{ printf "%.0fMiB" (mulf (trimSuffix $suffix $memory | float64) $factor) }}}

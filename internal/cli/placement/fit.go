@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
@@ -121,7 +122,7 @@ func warnOfTemplates(workload *fit.Workload, warn func(string)) {
 	for _, part := range workload.Parts {
 		given := part.Given()
 		problems = append(problems, manifest.TemplateProblems(given, "")...)
-		if requests := resources.Requests(&v1.Pod{Spec: given.Spec}); requests.Cpu().IsZero() && requests.Memory().IsZero() {
+		if requests := resources.RequestsOfTemplate(&given.Spec); requests.Cpu().IsZero() && requests.Memory().IsZero() {
 			problems = append(problems, "has no requests for CPU or memory, so that neither limits the replicas")
 		}
 	}
@@ -135,7 +136,12 @@ func warnOfTemplates(workload *fit.Workload, warn func(string)) {
 func readWorkload(paths []string, in io.Reader) (out *fit.Workload, ignored manifest.Ignored, err error) {
 	var all []*fit.Workload
 	err = manifest.EachObject(manifest.Files(paths, in), func(group, kind string, object map[string]any) error {
-		if !slices.Contains(fit.Kinds, kind) {
+		_, isHook, _ := unstructured.NestedString(object, "metadata", "annotations", "helm.sh/hook")
+		switch {
+		case isHook: // such as a test, which does not run beside the workload
+			ignored.Add(schema.GroupKind{Kind: kind + " with helm.sh/hook"})
+			return nil
+		case !slices.Contains(fit.Kinds, kind):
 			ignored.Add(schema.GroupKind{Group: group, Kind: kind})
 			return nil
 		}

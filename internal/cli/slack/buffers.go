@@ -122,7 +122,10 @@ func readEvents(ctx context.Context, c client.Reader, warn func(string)) map[cli
 	events := map[client.ObjectKey][]bufferEvent{}
 	for i := range list.Items {
 		e := &list.Items[i]
-		refusal := slack.RefusalOf(e)
+		refusal, ok := slack.RefusalOf(e, time.Now())
+		if !ok {
+			continue
+		}
 		key := client.ObjectKey{Namespace: e.InvolvedObject.Namespace, Name: e.InvolvedObject.Name}
 		events[key] = append(events[key], bufferEvent{refusal.Time, e.Reason, refusal.Message})
 	}

@@ -45,6 +45,7 @@ func newEvent(name, buffer, reason, message string, at time.Time) *v1.Event {
 		ObjectMeta:     metav1.ObjectMeta{Namespace: "shop", Name: name},
 		InvolvedObject: v1.ObjectReference{Kind: "CapacityBuffer", Namespace: "shop", Name: buffer},
 		Reason:         reason, Message: message, LastTimestamp: metav1.NewTime(at),
+		Source: v1.EventSource{Component: "cluster-autoscaler"},
 	}
 }
 

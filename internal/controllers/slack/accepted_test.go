@@ -148,7 +148,8 @@ func TestNotPlaced(t *testing.T) {
 			reconcileOnce(t, c, "web")
 			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&v1.Event{
 				InvolvedObject: v1.ObjectReference{Namespace: testNamespace, Name: tc.buffer}, Message: message,
-				Reason: slack.NotTriggered, Count: tc.count, LastTimestamp: metav1.NewTime(noon.Add(tc.at)),
+				Reason: slack.NotTriggered, Count: tc.count,
+				Source: v1.EventSource{Component: "cluster-autoscaler"}, LastTimestamp: metav1.NewTime(noon.Add(tc.at)),
 			})
 			must.Succeed(t, err)
 			q, event := &countingQueue{}, &unstructured.Unstructured{Object: content}

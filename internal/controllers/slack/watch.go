@@ -156,10 +156,10 @@ func (c *Controller) eventHandler() handler.EventHandler {
 		enqueue(q, names)
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		switch r := slack.RefusalOf(&e); {
+		switch r, ok := slack.RefusalOf(&e, c.now()); {
 		case after == nil: // after an hour
 			delete(c.refusals, key)
-		case c.refusals[key].Time.Before(r.Time):
+		case ok && c.refusals[key].Time.Before(r.Time):
 			c.refusals[key] = r
 		}
 	})

@@ -23,7 +23,8 @@ const MaxReplicas = 1_000_000_000
 type Workload struct {
 	Parts    []Part
 	Replicas int64
-	// Unknown are fields of the templates that pod templates do not have, probably typos, and labels that a selector requires.
+	// Unknown are fields of the templates that pod templates do not have, probably typos, labels that a selector requires, and objects
+	// whose pods do not count.
 	Unknown []string
 }
 
@@ -51,9 +52,8 @@ type Fit struct {
 // the replicas that are running, and the wait and the cost of a number of replicas. Promised are workloads whose pods the summary does not
 // show.
 //
-// Pods of one template use the amounts that pods of another template need. In the worst case, one pod of template A takes the place
-// of ceil(a/b) pods of template B, for the resource with the highest such ratio. For several templates, and for promised pods, the
-// number of pods that fit alone is reduced by the worst case. A running pod of a template that excludes itself takes the place of one.
+// Pods of other templates, and promised pods, take places of the pods of a template: crowd has the worst case. A running pod of a template
+// that excludes itself takes the place of one.
 func (w *Workload) CountFit(s *Summary, wanted int64, promised []Part, running int64) Fit {
 	out := Fit{Now: MaxReplicas, WithSlack: MaxReplicas, ScaledUp: MaxReplicas}
 	if len(w.Parts) == 0 {
@@ -61,14 +61,13 @@ func (w *Workload) CountFit(s *Summary, wanted int64, promised []Part, running i
 	}
 	for i := range w.Parts {
 		t := w.Parts[i].Template
-		taken, share := t.placesTaken(promised), max(t.placesTaken(w.Parts), 1) // pods of the template in place of one replica
+		c := t.newCrowd(promised, slices.Concat(w.Parts[:i], w.Parts[i+1:]), max(w.Parts[i].Pods, 1))
 		if t.excludesItself() && s.local[t] == nil {
-			taken = resources.Add(taken, resources.Multiply(running, w.Parts[i].Pods))
+			c.running = resources.Multiply(running, w.Parts[i].Pods)
 		}
-		fit := t.countPods(s, resources.Add(resources.Multiply(wanted, share), taken), len(promised)+len(w.Parts)-1)
-		replicas := func(pods int64) int64 { return max(pods-taken, 0) / share }
-		out.Now, out.WithSlack = min(out.Now, replicas(fit.Now)), min(out.WithSlack, replicas(fit.WithSlack))
-		out.ScaledUp, out.NewNodes = min(out.ScaledUp, replicas(fit.ScaledUp)), out.NewNodes+fit.NewNodes
+		fit := t.countReplicas(s, wanted, c)
+		out.Now, out.WithSlack = min(out.Now, fit.Now), min(out.WithSlack, fit.WithSlack)
+		out.ScaledUp, out.NewNodes = min(out.ScaledUp, fit.ScaledUp), out.NewNodes+fit.NewNodes
 		out.Wait, out.Cost = max(out.Wait, fit.Wait), resources.Add(out.Cost, fit.Cost)
 	}
 	for _, value := range []*int64{&out.Wait, &out.Cost} {
@@ -115,32 +114,20 @@ func (w *Workload) ExcludesItself() bool {
 // every other domain at most maxSkew more. Running pods may be of an older template, without its host ports.
 func (t *Template) excludesItself() bool { return len(t.apart)+len(t.spread) > 0 }
 
-// placesTaken returns the largest number of pods of the template whose places the pods of parts take.
-func (t *Template) placesTaken(parts []Part) (pods int64) {
-	for i := range parts {
-		each := int64(1)
-		for _, taken := range parts[i].requests {
-			for _, r := range t.requests {
-				if r.Resource == taken.Resource && !t.alone {
-					each = max(each, resources.DivUp(taken.amount, r.amount))
-				}
-			}
-		}
-		pods = resources.Add(pods, resources.Multiply(parts[i].Pods, each))
-	}
-	return pods
-}
-
-// countPods returns the pods of the template that fit, and the wait and cost of a number of pods. The pods of a number of other templates
-// may take the place of some.
-func (t *Template) countPods(s *Summary, pods int64, others int) Fit {
+// countReplicas returns the replicas of which the pods of the template fit, and the wait and cost of a number of replicas.
+func (t *Template) countReplicas(s *Summary, wanted int64, c *crowd) (f Fit) {
 	limit := t.podsInQuota(s)
-	f := Fit{Now: min(t.countOnGroups(s, s.free, others > 0), limit)}
+	count := func(free amounts) (int64, *crowdedNodes) {
+		return min(t.countOnGroups(s, free, c.templates > 0), limit), c.nodesOf(s, free, limit < MaxReplicas)
+	}
+	pods, nodes := count(s.free)
+	f.Now = c.replicas(pods, nodes)
 	f.WithSlack = f.Now
 	if s.hasSlack {
-		f.WithSlack = min(t.countOnGroups(s, t.amountsWithSlack(s), others > 0), limit)
+		pods, nodes = count(t.amountsWithSlack(s))
+		f.WithSlack = c.replicas(pods, nodes)
 	}
-	t.addScaleUp(s, &f, pods, limit, int64(others))
+	t.addScaleUp(s, &f, wanted, pods, limit, nodes, c)
 	return f
 }
 
@@ -166,7 +153,7 @@ func (t *Template) podsInQuota(s *Summary) int64 {
 	return limit
 }
 
-// countOnGroups returns the number of pods that fit the groups with the given amounts.
+// countOnGroups returns the number of pods that fit the groups with the given amounts. Then counts has the number on a node of each group.
 func (t *Template) countOnGroups(s *Summary, free amounts, crowded bool) (total int64) {
 	if cap(t.counts) < len(s.nodes) {
 		t.counts = make([]int64, 2*len(s.nodes))
@@ -229,13 +216,18 @@ func (t *Template) blockedNodes(s *Summary) (nodes int64) {
 	return nodes
 }
 
-// addScaleUp sets ScaledUp, and the wait and the cost of a number of pods. Of each pool it uses the shape that takes the most pods, and
-// the pools in the order of their boot time. Pods of other templates may need nodes of other shapes, of each template at most one more
-// than its part of the pool. Summaries do not say in which zones new nodes are: if pods must be spread over other topologies than hosts,
-// no new node counts.
-func (t *Template) addScaleUp(s *Summary, f *Fit, pods, limit, others int64) {
-	f.ScaledUp = f.WithSlack
-	missing := max(pods-f.WithSlack, 0)
+// addedNodes are the nodes that a pool can add, and the pods of a template on each of them.
+type addedNodes struct {
+	shape
+
+	pods int64
+}
+
+// addScaleUp sets ScaledUp, and the wait and the cost of a number of replicas, given the pods of the template that fit with slack. Of each
+// pool it uses the shape that takes the most pods, and the pools in the order of their boot time. Pods of other templates may need nodes of
+// other shapes, of each template at most one more than its part of the pool. Summaries do not say in which zones new nodes are: if pods
+// must be spread over other topologies than hosts, no new node counts.
+func (t *Template) addScaleUp(s *Summary, f *Fit, wanted, pods, limit int64, nodes *crowdedNodes, c *crowd) {
 	perNode := int64(MaxReplicas)
 	for i := range t.spread {
 		if perNode = min(perNode, int64(max(t.spread[i].MaxSkew, 1))); !isByHost(&t.spread[i]) {
@@ -245,25 +237,35 @@ func (t *Template) addScaleUp(s *Summary, f *Fit, pods, limit, others int64) {
 	if t.blockedNodes(s) > 0 { // perhaps by DaemonSets
 		perNode = 0
 	}
+	total, pools := pods, make([]addedNodes, 0, len(s.pools))
 	for _, shapes := range s.pools {
-		best, most := shape{}, int64(0)
+		best := addedNodes{}
 		for _, next := range shapes {
 			count := []int64{0}
 			t.countPerNode(count, &next.classGroups, s.free)
-			if n := min(count[0], perNode); cmp.Or(cmp.Compare(n*next.nodes, most*best.nodes), cmp.Compare(n, most)) > 0 {
-				best, most = next, n
+			if n := min(count[0], perNode); cmp.Or(cmp.Compare(n*next.nodes, best.pods*best.nodes), cmp.Compare(n, best.pods)) > 0 {
+				best = addedNodes{next, n}
 			}
 		}
 		if len(shapes) > 1 {
-			best.nodes = max(best.nodes-others, 0)
+			best.nodes = max(best.nodes-c.templates, 0)
 		}
-		n := min(most*best.nodes, limit-f.ScaledUp)
-		f.ScaledUp += n
-		if missing > 0 && n > 0 {
-			nodes := resources.DivUp(min(missing, n), most)
-			missing -= n
-			f.NewNodes += nodes
-			f.Wait, f.Cost = max(f.Wait, best.boot), resources.Add(f.Cost, resources.Multiply(nodes, best.price))
+		total = min(total+best.pods*best.nodes, limit)
+		c.addNodes(nodes, s.free, &best.classGroups, []int64{best.pods}, []int64{best.nodes})
+		pools = append(pools, best)
+	}
+	f.ScaledUp = max(c.replicas(total, nodes), f.WithSlack)
+	missing := int64(0)
+	if wanted > f.WithSlack {
+		missing = max(c.placesFor(wanted, nodes)-pods, 0)
+	}
+	for i := range pools {
+		p := &pools[i]
+		if n := min(p.pods*p.nodes, limit-pods); missing > 0 && n > 0 {
+			added := resources.DivUp(min(missing, n), p.pods)
+			missing, pods = missing-n, pods+n
+			f.NewNodes += added
+			f.Wait, f.Cost = max(f.Wait, p.boot), resources.Add(f.Cost, resources.Multiply(added, p.price))
 		}
 	}
 	if missing > 0 {

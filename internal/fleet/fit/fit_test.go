@@ -404,6 +404,37 @@ func TestScaleUpOfSeveralShapes(t *testing.T) {
 	}
 }
 
+// TestCrowd checks the worst case of small pods: a node loses its first place when they use what the places leave free on it.
+func TestCrowd(t *testing.T) {
+	small := func(cpu, pods int64) Part { return Part{templateOf(t, cpu, 10), pods} }
+	for name, test := range map[string]struct {
+		nodes, cpu int64
+		parts      []Part
+		promised   []Part
+		want       int64
+	}{
+		// 3 nodes x 2 places. 10 pods of 100m take one of each node, 20 no more: 2 + 3 of 6 for a replica, 4 + 3 for two.
+		"many small pods": {3, 8000, []Part{{templateOf(t, 4000, 512), 2}, small(100, 10)}, nil, 1},
+		// 3 nodes with a place of 6 CPU and 2 CPU free: 3 pods of 2 CPU take at most one place, and one more; 6 take all.
+		"pods that fit beside": {3, 8000, []Part{{templateOf(t, 6000, 512), 1}, small(2000, 3)}, nil, 1},
+		// Half a CPU is free beside the place of each node: 5 pods of 100m fit there.
+		"free beside all places": {3, 8500, []Part{{templateOf(t, 8000, 512), 1}}, []Part{small(100, 5)}, 3},
+		// 10 nodes with 2 places each, one of which the pods of 100m take.
+		"promised": {10, 16_000, []Part{{templateOf(t, 8000, 512), 1}}, []Part{small(100, 30)}, 10},
+		// A pod of 6 CPU takes three of 12 places of 2 CPU: 3 + 3 for a replica.
+		"large pods": {3, 8000, []Part{{templateOf(t, 2000, 10), 3}, {templateOf(t, 6000, 10), 1}}, nil, 1},
+	} {
+		var nodes []*v1.Node
+		for i := range test.nodes {
+			nodes = append(nodes, clustertest.Node(fmt.Sprint("n", i), test.cpu, 65536, nil))
+		}
+		w := &Workload{Parts: test.parts, Replicas: 1}
+		if got := w.CountFit(summaryOf(t, inputOf(nodes, nil)), 1, test.promised, 0); got.Now != test.want || got.ScaledUp != test.want {
+			t.Errorf("%s: got %+v, want %d", name, got, test.want)
+		}
+	}
+}
+
 // TestFitIsNotOptimistic checks that what the summary promises fits in any order: the pods of a workload with two templates and promised
 // pods are scheduled in a random order onto random nodes where they fit.
 func TestFitIsNotOptimistic(t *testing.T) {
@@ -559,15 +590,28 @@ func BenchmarkFleet(b *testing.B) {
 	}
 }
 
-// TestJobCompletions verifies that a Job has as many pods at once as it has completions at most.
+// TestJobCompletions verifies that a Job has as many pods at once as it has completions at most, and none while it is suspended.
 func TestJobCompletions(t *testing.T) {
 	for spec, want := range map[string]int64{
 		`"parallelism":10,"completions":3`: 3, `"parallelism":3,"completions":10`: 3, `"parallelism":10`: 10, `"completions":3`: 1,
+		`"parallelism":3,"suspend":true`: 0,
 	} {
 		w, err := ReadWorkload([]byte(`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j"},"spec":{` + spec +
 			`,"template":{"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"1"}}}]}}}}`))
 		if err != nil || w.Replicas != want {
 			t.Errorf("%s: %+v, %v, want %d", spec, w, err, want)
 		}
+	}
+}
+
+// TestUncounted verifies that objects of a ManifestWork whose pods do not count are named.
+func TestUncounted(t *testing.T) {
+	w, err := ReadWorkload([]byte(`{"kind": "ManifestWork", "spec": {"workload": {"manifests": [{"kind": "ConfigMap"}, {"kind": "CronJob"},
+		{"kind": "Pod", "spec": {"containers": [{"name": "c"}]}}, {"kind": "DaemonSet"}]}}}`))
+	must.Succeed(t, err)
+	const want = "spec.workload.manifests[1]: the pods of a CronJob do not count; " +
+		"spec.workload.manifests[3]: the pods of a DaemonSet do not count"
+	if got := strings.Join(w.Unknown, "; "); got != want || len(w.Parts) != 1 {
+		t.Errorf("%d parts, %s, want %s", len(w.Parts), got, want)
 	}
 }

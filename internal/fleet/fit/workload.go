@@ -30,6 +30,7 @@ type workloadObject struct {
 		Replicas    *int64               `json:"replicas"`
 		Parallelism *int64               `json:"parallelism"`
 		Completions *int64               `json:"completions"`
+		Suspend     bool                 `json:"suspend"`
 		Template    *v1.PodTemplateSpec  `json:"template"`
 		Selector    metav1.LabelSelector `json:"selector"`
 		Workload    struct {
@@ -91,7 +92,9 @@ func ReadWorkload(object []byte) (*Workload, error) {
 			replicas = *given
 		}
 	}
-	replicas = min(replicas, ptr.Deref(o.Spec.Completions, replicas))
+	if replicas = min(replicas, ptr.Deref(o.Spec.Completions, replicas)); o.Spec.Suspend && o.Kind == "Job" {
+		replicas = 0
+	}
 	return &Workload{Parts: []Part{{t, 1}}, Replicas: replicas, Unknown: unknown}, CheckReplicas(replicas)
 }
 
@@ -169,6 +172,7 @@ const maxParts = 50
 // readManifests returns the workload of the objects with pods in a ManifestWork.
 func readManifests(manifests []json.RawMessage) (*Workload, error) {
 	var all []*Workload
+	var uncounted []string
 	for i, raw := range manifests {
 		var head metav1.TypeMeta
 		if err := decode(raw, &head); err != nil {
@@ -176,6 +180,9 @@ func readManifests(manifests []json.RawMessage) (*Workload, error) {
 		}
 		switch head.Kind {
 		case "Pod", "Deployment", "ReplicaSet", "StatefulSet", "Job":
+		case "CronJob", "DaemonSet":
+			uncounted = append(uncounted, fmt.Sprintf("spec.workload.manifests[%d]: the pods of a %s do not count", i, head.Kind))
+			continue
 		default:
 			continue
 		}
@@ -186,6 +193,7 @@ func readManifests(manifests []json.RawMessage) (*Workload, error) {
 		all = append(all, w)
 	}
 	out := Join(all)
+	out.Unknown = append(out.Unknown, uncounted...)
 	switch {
 	case len(out.Parts) == 0:
 		return nil, fmt.Errorf("spec.workload.manifests: no object with pods")

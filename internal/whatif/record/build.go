@@ -42,9 +42,6 @@ func hasSelector(owner *metav1.OwnerReference) bool {
 // completeObject completes the object of a pod after all series are read. taints are the taints of its node: the pod tolerates them
 // if tolerations are not exported. Containers are ordered by name: their order is not exported.
 func (p *podState) completeObject(tolerationsExported bool, taints []v1.Taint) {
-	if p.created != 0 {
-		p.object.CreationTimestamp = metav1.NewTime(time.Unix(p.created, 0).UTC())
-	}
 	spec := &p.object.Spec
 	if priority, ok := systemPriorities[spec.PriorityClassName]; ok {
 		spec.Priority = &priority
@@ -88,9 +85,7 @@ func (p *podState) completeOwned() {
 // completeObject completes the object of a node after all series are read.
 func (n *nodeState) completeObject() {
 	node := n.object
-	if n.created != 0 {
-		node.CreationTimestamp = metav1.NewTime(time.Unix(n.created, 0).UTC())
-	}
+	node.CreationTimestamp = metav1.NewTime(time.Unix(n.created, 0).UTC())
 	if len(node.Status.Allocatable) == 0 {
 		node.Status.Allocatable = node.Status.Capacity
 	}

@@ -126,7 +126,7 @@ func (f *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case step > 0:
 		f.usage(out, name, from, to, step)
 	case strings.HasPrefix(name, "kube_node"):
-		f.nodeSeries(out, name, from, to)
+		f.nodeSeries(out, name, query, from, to)
 	default:
 		f.podSeries(out, name, query, from, to)
 	}
@@ -194,6 +194,15 @@ func (f *fakeServer) scraped(created, gone, from, to float64) (float64, bool) {
 	return 0, false
 }
 
+// firstScraped returns the first time in minutes at which something that exists from a time on was scraped after another time.
+func (f *fakeServer) firstScraped(created, from float64) float64 {
+	at := math.Ceil(max(created, (from-float64(start.Unix()))/60))
+	for f.down != nil && f.down(at) {
+		at++
+	}
+	return at
+}
+
 func (f *fakeServer) podSeries(out *result, name, query string, from, to float64) {
 	for i := range f.pods {
 		p := &f.pods[i]
@@ -219,6 +228,13 @@ func (f *fakeServer) podSeries(out *result, name, query string, from, to float64
 		}
 		switch name {
 		case podInfo:
+			if strings.HasPrefix(query, "min by") {
+				add(unixOf(f.firstScraped(p.created, from)), "node", "")
+				if node != "" {
+					add(unixOf(f.firstScraped(p.scheduled, from)), "node", node)
+				}
+				continue
+			}
 			add(unixOf(seen), "node", node, "created_by_kind", cmp.Or(kindOf(p.owner), "<none>"), "created_by_name",
 				cmp.Or(nameOf(p.owner), "<none>"), "host_network", "false", "priority_class", "")
 		case podCreated:
@@ -249,13 +265,12 @@ func (f *fakeServer) podSeries(out *result, name, query string, from, to float64
 			}
 		}
 	}
-	_ = query
 }
 
 func kindOf(owner string) string { kind, _, _ := strings.Cut(owner, "/"); return kind }
 func nameOf(owner string) string { _, name, _ := strings.Cut(owner, "/"); return name }
 
-func (f *fakeServer) nodeSeries(out *result, name string, from, to float64) {
+func (f *fakeServer) nodeSeries(out *result, name, query string, from, to float64) {
 	for _, n := range f.nodes {
 		seen, ok := f.scraped(n.created, n.gone, from, to)
 		if !ok {
@@ -273,6 +288,9 @@ func (f *fakeServer) nodeSeries(out *result, name string, from, to float64) {
 		}
 		switch name {
 		case nodeInfo:
+			if strings.HasPrefix(query, "min by") {
+				seen = f.firstScraped(n.created, from)
+			}
 			add(unixOf(seen))
 		case nodeCreated:
 			add(unixOf(n.created))

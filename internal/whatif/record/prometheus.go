@@ -10,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	promv1 "github.com/prometheus/client_golang/api/prometheus/v1"
@@ -284,9 +285,12 @@ func (r *recorder) findClusters(ctx context.Context, from, to time.Time) error {
 
 // readObjects reads nodes and pods from the series.
 func (r *recorder) readObjects(ctx context.Context, w *window, from, to time.Time) error {
-	for _, s := range described {
+	for _, s := range slices.Concat(described, firstSeen) {
 		if lists := s.name == podInfo || s.name == nodeInfo; !lists && len(w.pods) == 0 && len(w.nodes) == 0 {
 			return nil
+		}
+		if s.aspect == firstTime && r.series[strings.TrimSuffix(s.name, "info")+"created"] {
+			continue
 		}
 		err := r.queryEach(ctx, s.name, from, to,
 			func(d time.Duration) string { return r.config.query(s, d) },

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
@@ -316,36 +317,96 @@ func TestRenamed(t *testing.T) {
 	checkMissing(t, r, "labels of pods: no data of kube_pod_labels")
 }
 
-// TestSeriesMissing omits each series in turn: all pods are recorded, and the missing data is named.
+// TestSeriesMissing omits each series that is not required: the recording names what it lacks, and only that differs. Times that are not
+// exported are at most a scrape late, and 0 if they were before the recording.
 func TestSeriesMissing(t *testing.T) {
 	pods, nodes := scenario()
-	for _, name := range []string{
-		podCreated, podScheduledTime, podStartTime, podCompletion, podPhase, podLabels, containerInfo, containerRequest, nodeCreated,
-		nodeAllocatable, containerCPU, containerMemory, nodeInfo,
+	complete, _ := record(t, startFake(t, pods, nodes).config(120), Options{})
+	setTime := func(got *int64, want int64) {
+		if *got == want || *got >= max(want, 0) && *got <= max(want, 0)+60 {
+			*got = want
+		}
+	}
+	type lost struct {
+		missing string
+		restore func(got, want *recording.Pod)
+	}
+	none := func(_, _ *recording.Pod) {}
+	created := func(got, want *recording.Pod) { got.Created = want.Created }
+	for name, l := range map[string]lost{
+		podCreated: {"series kube_pod_created: no data", func(got, want *recording.Pod) {
+			if want.Scheduled < 0 && got.Created <= 0 {
+				created(got, want)
+			}
+			setTime(&got.Created, want.Created)
+		}},
+		podScheduledTime: {"series kube_pod_status_scheduled_time: no data", none}, // equal to the start
+		podStartTime:     {"series kube_pod_start_time: no data", none},
+		podCompletion:    {"", func(got, want *recording.Pod) { setTime(&got.Ended, want.Ended) }},
+		podPhase:         {"when pods succeeded or failed: no data", func(got, want *recording.Pod) { got.Ended = want.Ended }},
+		podLabels:        {"labels of pods: no data", func(got, want *recording.Pod) { got.Object.Labels = want.Object.Labels }},
+		containerInfo: {"series kube_pod_container_info: no data", func(got, _ *recording.Pod) {
+			got.Object.Spec.Containers[0].Image = "registry.example/main:1"
+		}},
+		containerRequest: {"series kube_pod_container_resource_requests: no data", func(got, want *recording.Pod) {
+			got.Object.Spec.Containers = want.Object.Spec.Containers
+		}},
+		nodeCreated:     {"series kube_node_created: no data", none},
+		nodeLabels:      {"labels of nodes: no data", none},
+		nodeTaint:       {"", func(got, want *recording.Pod) { got.Object.Spec.Tolerations = want.Object.Spec.Tolerations }},
+		nodeAllocatable: {"series kube_node_status_allocatable: no data", none},
+		containerCPU:    {"CPU usage: no data", func(got, want *recording.Pod) { got.CPU = want.CPU }},
+		containerMemory: {"memory usage: no data", func(got, want *recording.Pod) { got.Memory = want.Memory }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := startFake(t, pods, nodes)
 			server.omitted = []string{name}
 			r, _ := record(t, server.config(120), Options{})
-			if len(r.Pods) < len(pods)-1 {
-				t.Errorf("%d pods", len(r.Pods))
+			got := podsOf(r)
+			for uid, want := range podsOf(complete) {
+				if got[uid] == nil {
+					t.Errorf("pod %s is missing", uid)
+					continue
+				}
+				if l.restore(got[uid], want); name == podCreated {
+					got[uid].Object.CreationTimestamp = want.Object.CreationTimestamp
+				}
+				if diff := cmp.Diff(want, got[uid], cmp.AllowUnexported(recording.Series{})); diff != "" {
+					t.Errorf("pod %s: %s", uid, diff)
+				}
 			}
-			switch name {
-			case podCompletion, nodeCreated: // the phase tells the minute; the node was there at first
-			case containerCPU:
-				checkMissing(t, r, "CPU usage: no data: check that the kubelets'")
-			case containerMemory:
-				checkMissing(t, r, "memory usage: no data")
-			case podLabels:
-				checkMissing(t, r, "labels of pods: no data")
-			case podPhase:
-				checkMissing(t, r, "when pods succeeded or failed: no data")
-			case nodeInfo:
-				checkMissing(t, r, "nodes from 2026-03-01T00:00:00Z to 2026-03-01T02:00:00Z: no data of kube_node_info: none are recorded")
-			default:
-				checkMissing(t, r, "series "+name+": no data")
+			for i, want := range complete.Nodes {
+				n := r.Nodes[i]
+				if name == nodeCreated {
+					setTime(&n.Appeared, want.Appeared)
+				}
+				if n.Object.Name != want.Object.Name || n.Appeared != want.Appeared || n.Gone != want.Gone {
+					t.Errorf("node %+v, want %+v", n, want)
+				}
 			}
+			checkMissing(t, r, l.missing)
 		})
+	}
+	server := startFake(t, pods, nodes)
+	server.omitted = []string{nodeInfo}
+	r, _ := record(t, server.config(120), Options{})
+	checkMissing(t, r, "nodes from 2026-03-01T00:00:00Z to 2026-03-01T02:00:00Z: no data of kube_node_info: none are recorded")
+}
+
+// TestTimesMissing omits all times of pods, as the lists of series of some installations do: a pod is created and started when it is seen
+// first, and no later window changes this.
+func TestTimesMissing(t *testing.T) {
+	pods, nodes := scenario()
+	server := startFake(t, pods, nodes)
+	server.omitted = []string{podCreated, podScheduledTime, podStartTime}
+	r, _ := record(t, server.config(120), Options{})
+	for uid, want := range map[string][3]int64{
+		"uid-old": {0, 0, 0}, "uid-new": {35 * 60, 36 * 60, 36 * 60}, "uid-agent": {0, 0, 0},
+		"uid-db-0-second": {62 * 60, 63 * 60, 63 * 60}, "uid-pending": {50 * 60, recording.Never, recording.Never},
+	} {
+		if p := podsOf(r)[uid]; [3]int64{p.Created, p.Scheduled, p.Started} != want {
+			t.Errorf("pod %s: %d, %d, %d, want %d", uid, p.Created, p.Scheduled, p.Started, want)
+		}
 	}
 }
 

@@ -36,6 +36,8 @@ const (
 	lastValue aspect = iota
 	// lastTime is the last time at which the series was exported.
 	lastTime
+	// firstTime is the first time at which the series was exported.
+	firstTime
 	// firstFinished is the first time at which kube_pod_status_phase was exported for a finished pod.
 	firstFinished
 )
@@ -65,7 +67,7 @@ var described = []series{
 	{nodeInfo, lastTime, ofNode(), "", sample.addNode},
 	{podPhase, firstFinished, ofPod(), "", onPod(setFinished)},
 	{
-		"kube_pod_created", lastValue, ofPod(), "the time at which a pod was first seen is used as its creation",
+		"kube_pod_created", lastValue, ofPod(), "the time at which a pod was first seen, scheduled or started is used as its creation",
 		podTime(func(p *podState) *int64 { return &p.created }),
 	},
 	{
@@ -135,6 +137,12 @@ var described = []series{
 	},
 }
 
+// firstSeen are the times at which objects were first seen, which are read if the times of their creation are not exported.
+var firstSeen = []series{
+	{podInfo, firstTime, ofPod("node"), "", onPod(setFirst)},
+	{nodeInfo, firstTime, ofNode(), "", onNode(func(n *nodeState, s sample) { n.firstSeen = earliest(n.firstSeen, seconds(s.value)) })},
+}
+
 // SeriesNames returns the names of all series that are read.
 func SeriesNames() (names []string) {
 	for _, s := range described {
@@ -153,6 +161,8 @@ func (c *Config) query(s series, within time.Duration) string {
 	switch s.aspect {
 	case lastTime:
 		return fmt.Sprintf("max by (%s) (max_over_time(timestamp(%s)[%s:%s]))", labels, selector, over, step)
+	case firstTime:
+		return fmt.Sprintf("min by (%s) (min_over_time(timestamp(%s)[%s:%s]))", labels, selector, over, step)
 	case firstFinished:
 		selector, _ = c.series(s.name, `phase=~"Succeeded|Failed"`)
 		return fmt.Sprintf("min by (%s) (min_over_time(timestamp(%s == 1)[%s:%s]))", labels, selector, over, step)

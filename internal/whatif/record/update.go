@@ -62,10 +62,14 @@ func (r *recorder) updateNodes(w *window, from, to time.Time, last bool) error {
 
 // updateNode writes a node if it is new or changed.
 func (r *recorder) updateNode(n *nodeState, from time.Time) error {
-	n.completeObject()
-	n.hash = hash(n.object)
 	known := r.nodes[n.object.Name]
 	r.nodes[n.object.Name] = n
+	if known != nil {
+		n.created = cmp.Or(n.created, known.created)
+	}
+	n.created = cmp.Or(n.created, n.firstSeen, from.Unix())
+	n.completeObject()
+	n.hash = hash(n.object)
 	isKnown := known != nil && (n.created <= known.created || n.created <= from.Unix())
 	switch {
 	case isKnown:
@@ -78,7 +82,7 @@ func (r *recorder) updateNode(n *nodeState, from time.Time) error {
 			return err
 		}
 	}
-	record := recording.Node{Object: &v1.Node{}, Appeared: r.secondOf(cmp.Or(n.created, from.Unix())), Gone: recording.Never}
+	record := recording.Node{Object: &v1.Node{}, Appeared: r.secondOf(n.created), Gone: recording.Never}
 	if err := r.redact.Object("nodes", n.object, record.Object); err != nil {
 		return err
 	}
@@ -133,17 +137,20 @@ func (r *recorder) times(p *podState) recording.Pod {
 	return record
 }
 
-// completeTimes sets the times of a pod that the series lack, and makes its times not decrease.
-func (r *recorder) completeTimes(p *podState, from time.Time) {
+// completeTimes sets the times of a pod that the series lack, and makes its times not decrease. Times that are known remain.
+func (r *recorder) completeTimes(known, p *podState, from time.Time) {
+	if known != nil {
+		p.created, p.scheduled, p.started = known.created, cmp.Or(known.scheduled, p.scheduled), cmp.Or(known.started, p.started)
+	}
 	if max(p.created, p.scheduled, p.started) > p.lastSeen+r.tolerance() {
 		r.counts.Clock++
 		p.created, p.scheduled, p.started = min(p.created, p.lastSeen), min(p.scheduled, p.lastSeen), min(p.started, p.lastSeen)
 	}
-	p.created = cmp.Or(p.created, from.Unix())
+	p.created = cmp.Or(p.created, earliest(p.scheduled, p.started, p.firstSeen), from.Unix())
 	if p.node == "" {
 		p.scheduled, p.started = 0, 0
 	} else {
-		p.scheduled = max(cmp.Or(p.scheduled, p.started), p.created)
+		p.scheduled = max(cmp.Or(p.scheduled, p.started, p.firstBound), p.created)
 		if p.started == 0 && !r.series[podStartTime] {
 			p.started = p.scheduled
 		}
@@ -165,10 +172,10 @@ func (r *recorder) updatePod(w *window, p *podState, from time.Time) error {
 		taints = n.object.Spec.Taints
 	}
 	p.completeObject(r.series[podTolerations], taints)
-	r.completeTimes(p, from)
+	r.completeTimes(known, p, from)
 	switch {
 	case known != nil:
-		p.key, p.created, p.ended = known.key, known.created, cmp.Or(known.ended, p.ended)
+		p.key, p.ended = known.key, cmp.Or(known.ended, p.ended)
 	case p.ended != 0 && p.ended <= r.config.From.Unix():
 		return nil // it ended before the recording
 	case p.ended == 0 && r.reappeared(p.created):

@@ -34,6 +34,9 @@ type podState struct {
 	// name is the namespace and the name.
 	name, node                                              string
 	lastSeen, created, scheduled, started, completed, ended int64
+	// firstSeen and firstBound are the first times in the window at which the pod was exported, and was exported with a node. They are
+	// unknown if the series have the creation of pods.
+	firstSeen, firstBound int64
 
 	// key is the key in the recording, hash the hash of the object that was written last.
 	key         recording.PodKey
@@ -43,8 +46,9 @@ type podState struct {
 
 // nodeState is a node in a window. Times are in seconds since 1970, 0 if they are unknown.
 type nodeState struct {
-	object            *v1.Node
-	lastSeen, created int64
+	object *v1.Node
+	// firstSeen is the first time in the window at which the node was exported, unknown if the series have the creation of nodes.
+	lastSeen, created, firstSeen int64
 
 	// hash is the hash of the object that was written last.
 	hash uint64
@@ -145,10 +149,24 @@ func podTime(field func(*podState) *int64) func(sample) {
 }
 
 // setFinished sets the first time at which a pod was exported as finished.
-func setFinished(p *podState, s sample) {
-	if at := seconds(s.value); at != 0 && (p.ended == 0 || at < p.ended) {
-		p.ended = at
+func setFinished(p *podState, s sample) { p.ended = earliest(p.ended, seconds(s.value)) }
+
+// setFirst sets the first times at which a pod was exported, and was exported with a node.
+func setFirst(p *podState, s sample) {
+	p.firstSeen = earliest(p.firstSeen, seconds(s.value))
+	if s.label("node") != "" {
+		p.firstBound = earliest(p.firstBound, seconds(s.value))
 	}
+}
+
+// earliest returns the first of times that is known, 0 if none is.
+func earliest(times ...int64) (first int64) {
+	for _, at := range times {
+		if at != 0 && (first == 0 || at < first) {
+			first = at
+		}
+	}
+	return first
 }
 
 func (s sample) addReplicaSetOwner() {

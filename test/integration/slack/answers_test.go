@@ -85,6 +85,7 @@ func TestSlackAnswers(t *testing.T) {
 		ObjectMeta:     metav1.ObjectMeta{Namespace: testcluster.SystemNamespace, Name: "general-head.1"},
 		InvolvedObject: v1.ObjectReference{Kind: "CapacityBuffer", Namespace: testcluster.SystemNamespace, Name: "general-head"},
 		Reason:         "NotTriggerScaleUp",
+		Source:         v1.EventSource{Component: "cluster-autoscaler"},
 		Message:        event,
 		Type:           v1.EventTypeNormal,
 		LastTimestamp:  metav1.NewTime(time.Now().Add(-2 * time.Minute)),
@@ -110,6 +111,7 @@ func TestSlackAnswers(t *testing.T) {
 		ObjectMeta:     metav1.ObjectMeta{Namespace: testcluster.SystemNamespace, Name: "general-head.2"},
 		InvolvedObject: v1.ObjectReference{Kind: "CapacityBuffer", Namespace: testcluster.SystemNamespace, Name: "general-head"},
 		Reason:         "NotTriggerScaleUp", Message: event, Type: v1.EventTypeNormal, LastTimestamp: metav1.Now(),
+		ReportingController: "cluster-autoscaler", ReportingInstance: "cluster-autoscaler-0",
 	})
 	if got := awaitSoon(v1alpha1.ConditionReady, "NotPlaced"); !strings.Contains(got.Message, event) {
 		t.Errorf("condition %+v", got)
