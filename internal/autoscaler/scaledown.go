@@ -103,19 +103,46 @@ func (in *ScaleDownInput) evictions(node int) (pods int) {
 }
 
 // unneeded returns the unneeded nodes in the order in which they are removed.
-func (in *ScaleDownInput) unneeded(ctx context.Context, probe Probe) []int {
+func (in *ScaleDownInput) unneeded(ctx context.Context, probe Probe) (unneeded []int) {
 	var candidates []int
 	for i := range in.Nodes {
 		if in.IsCandidate(&in.Nodes[i]) {
 			candidates = append(candidates, i)
 		}
 	}
-	if len(candidates) == 0 {
+	slices.SortStableFunc(candidates, in.CompareCandidates)
+	for _, removal := range in.Remove(ctx, probe, candidates, false) {
+		if removal.Succeeds() {
+			unneeded = append(unneeded, removal.Node)
+		}
+	}
+	return unneeded
+}
+
+// CompareCandidates orders nodes as their removal is considered: those with fewer pods to reschedule first.
+func (in *ScaleDownInput) CompareCandidates(a, b int) int {
+	return cmp.Or(cmp.Compare(in.evictions(a), in.evictions(b)), cmp.Compare(in.Nodes[a].Utilization, in.Nodes[b].Utilization))
+}
+
+// Removal is the result of an attempt to remove a node.
+type Removal struct {
+	Node int
+	// IsNeeded is set if the node gets pods of nodes that are removed before, so that it stays.
+	IsNeeded bool
+	// Unfit are the pods that fit on no other node. Without them, Moves are the nodes of the pods of the node, in their order.
+	Unfit, Moves []int
+}
+
+// Succeeds reports whether the node is removed.
+func (r *Removal) Succeeds() bool { return !r.IsNeeded && len(r.Unfit) == 0 }
+
+// Remove tries to remove nodes in their order, each in addition to the nodes that are removed before: its pods must fit on other nodes.
+// The nodes of groups of which no more nodes can be removed have no result. If all is set, Unfit has all pods that do not fit beside
+// the pods that do, otherwise only the first one. The probe has the nodes with their pods, and is unchanged when Remove returns.
+func (in *ScaleDownInput) Remove(ctx context.Context, probe Probe, nodes []int, all bool) (results []Removal) {
+	if len(nodes) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(candidates, func(a, b int) int {
-		return cmp.Or(cmp.Compare(in.evictions(a), in.evictions(b)), cmp.Compare(in.Nodes[a].Utilization, in.Nodes[b].Utilization))
-	})
 	p := newPacking(in.Pods, probe)
 	free := make([]resources.Amounts, len(in.Nodes))
 	for i := range in.Nodes {
@@ -123,29 +150,34 @@ func (in *ScaleDownInput) unneeded(ctx context.Context, probe Probe) []int {
 	}
 	p.capacity = newCapacity(free)
 	removable, needed := slices.Clone(in.Removable), make([]bool, len(in.Nodes))
-	var unneeded []int
-	for _, node := range candidates {
-		assigned := len(p.assignments)
-		if removable[in.Nodes[node].Group] == 0 || needed[node] || !in.drain(ctx, p, node) {
+	for _, node := range nodes {
+		group, r := in.Nodes[node].Group, Removal{Node: node, IsNeeded: needed[node]}
+		if removable[group] == 0 {
 			continue
 		}
-		removable[in.Nodes[node].Group]--
-		unneeded = append(unneeded, node)
-		for _, a := range p.assignments[assigned:] {
-			needed[a.node] = true // for the pods of the removed node
+		if !r.IsNeeded {
+			r.Unfit, r.Moves = in.drain(ctx, p, node, all)
 		}
+		for _, to := range r.Moves {
+			needed[to] = true // for the pods of the removed node
+		}
+		if r.Succeeds() {
+			removable[group]--
+		}
+		results = append(results, r)
 	}
 	// Revert in reverse order, so that the probe is unchanged.
 	p.undo(ctx, 0)
-	for _, node := range slices.Backward(unneeded) {
-		in.restore(ctx, probe, node)
+	for _, r := range slices.Backward(results) {
+		if r.Succeeds() {
+			in.restore(ctx, probe, r.Node)
+		}
 	}
-	return unneeded
+	return results
 }
 
-// drain assigns the pods of a node to other nodes. It reports whether all of them
-// fit, and changes nothing otherwise.
-func (in *ScaleDownInput) drain(ctx context.Context, p *packing, node int) bool {
+// drain assigns the pods of a node to other nodes. It returns their nodes or, without a change, pods that do not fit: all or the first.
+func (in *ScaleDownInput) drain(ctx context.Context, p *packing, node int, all bool) (unfit, moves []int) {
 	free, assigned := p.free(node), len(p.assignments)
 	p.set(node, resources.Amounts{})
 	for _, pod := range in.Nodes[node].Pods {
@@ -153,13 +185,21 @@ func (in *ScaleDownInput) drain(ctx context.Context, p *packing, node int) bool 
 	}
 	for _, pod := range in.Nodes[node].Pods {
 		if !p.place(ctx, pod, 0) {
-			p.undo(ctx, assigned)
-			in.restore(ctx, p.probe, node)
-			p.set(node, free)
-			return false
+			if unfit = append(unfit, pod); !all {
+				break
+			}
 		}
 	}
-	return true
+	if len(unfit) > 0 {
+		p.undo(ctx, assigned)
+		in.restore(ctx, p.probe, node)
+		p.set(node, free)
+		return unfit, nil
+	}
+	for _, a := range p.assignments[assigned:] {
+		moves = append(moves, a.node)
+	}
+	return nil, moves
 }
 
 // restore assigns the pods of a node to it again.
