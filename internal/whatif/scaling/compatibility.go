@@ -96,7 +96,7 @@ func (c *compatibility) podClass(pod *v1.Pod, requests resources.Amounts) int {
 	if !c.isIndependent(pod, requests) {
 		return 0
 	}
-	key := nodeConstraints(pod)
+	key := constraintsKey(pod)
 	if c.classes[key] == 0 {
 		c.classes[key] = len(c.classes) + 1
 	}
@@ -113,9 +113,9 @@ func (c *compatibility) numberedPodClass(number int32, pod *v1.Pod, requests res
 	return class
 }
 
-// nodeConstraints returns a text that is equal for independent pods with the same
+// constraintsKey returns a text that is equal for independent pods with the same
 // constraints on nodes.
-func nodeConstraints(pod *v1.Pod) string {
+func constraintsKey(pod *v1.Pod) string {
 	spec := &pod.Spec
 	affinity := spec.Affinity != nil && spec.Affinity.NodeAffinity != nil &&
 		spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil

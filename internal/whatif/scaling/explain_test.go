@@ -36,7 +36,7 @@ func testNode(name string, change ...func(*v1.Node)) *v1.Node {
 	return node
 }
 
-func ofKarpenter(n *v1.Node) { n.Labels[nodePoolLabel] = "general" }
+func ofKarpenter(n *v1.Node) { n.Labels[karpenterLabel] = "general" }
 
 func annotated[O metav1.Object](key, value string) func(O) {
 	return func(o O) { o.SetAnnotations(map[string]string{key: value}) }
@@ -94,7 +94,7 @@ func newTestEngine(ctx context.Context, t must.TB, objects *manifest.Objects) *e
 }
 
 // describe returns the result of a node and what keeps it.
-func describe(n ExplainedNode) string {
+func describe(n *ExplainedNode) string {
 	lines := []string{string(n.Result)}
 	for _, c := range n.Constraints {
 		lines = append(lines, fmt.Sprintf("%s %s: %s", c.Kind, c.Object, c.Text))
@@ -167,7 +167,7 @@ func TestExplainNodes(t *testing.T) {
 		"invalid selector": {
 			pods: web(), budgets: []*policyv1.PodDisruptionBudget{testBudget("b", "web", func(b *policyv1.PodDisruptionBudget) {
 				b.Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Like"}}
-			})}, want: "can go", warning: `budget shop/b: ignored: "Like" is not a valid label selector operator`,
+			})}, want: "can go", warning: "budget shop/b selects no pod: check spec.selector",
 		},
 		"two budgets": {
 			pods: three, budgets: []*policyv1.PodDisruptionBudget{
@@ -217,13 +217,13 @@ func TestExplainNodes(t *testing.T) {
 		// n2 has 4 - 2.5 = 1.5 CPUs, and gets the larger of the two.
 		"room for one of two": {
 			pods: []*v1.Pod{testPod("web-1", "n1", 800), testPod("web-2", "n1", 900), testPod("db-1", "n2", 2500)},
-			want: "held\nno room shop/web-1: needs 0.8 CPU and 0 memory: nodes with room, such as n2, refuse it or get other pods; " +
+			want: "held\nno room shop/web-1: nodes with room, such as n2, refuse it or get other pods; " +
 				"1 node: no room beside other pods of n1",
 		},
 		"another zone": {
 			other: func(n *v1.Node) { n.Labels[v1.LabelTopologyZone] = "b" },
 			pods:  web(func(p *v1.Pod) { p.Spec.NodeSelector = map[string]string{v1.LabelTopologyZone: "a"} }),
-			want: "held\nno room shop/web-1: needs 1 CPU and 0 memory: nodes with room, such as n2, refuse it or get other pods; " +
+			want: "held\nno room shop/web-1: nodes with room, such as n2, refuse it or get other pods; " +
 				"1 node: node(s) didn't match Pod's node affinity/selector",
 		},
 		"not on the other node": {
@@ -234,7 +234,7 @@ func TestExplainNodes(t *testing.T) {
 					}}},
 				}}
 			}),
-			want: "held\nno room shop/web-1: needs 1 CPU and 0 memory: nodes with room, such as n2, refuse it or get other pods; " +
+			want: "held\nno room shop/web-1: nodes with room, such as n2, refuse it or get other pods; " +
 				"1 node: node(s) didn't match Pod's node affinity/selector",
 		},
 		"no other node": {
@@ -307,7 +307,7 @@ func TestNothingHappens(t *testing.T) {
 	if want := "0 of 50 nodes can go now, one after the other, 43 more if 1 budget allowed a disruption: shop/web"; held.Summary != want {
 		t.Errorf("%s, want %s", held.Summary, want)
 	}
-	if want := "rules: Karpenter for 50 nodes, recognized by label karpenter.sh/nodepool"; held.Rules != want {
+	if want := "rules of Karpenter for 50 nodes with the label karpenter.sh/nodepool, of Cluster Autoscaler for 0 others"; held.Rules != want {
 		t.Errorf("%s, want %s", held.Rules, want)
 	}
 	if got, want := explain(testBudget("web", "web", minAvailable("98%"))).Summary, "43 of 50 nodes can go now, one after the other"; got != want {

@@ -269,7 +269,7 @@ func (p *pass) addEvictablePods(state *NodeState, node *autoscaler.PackedNode, i
 		if resources.IsNodeBound(object) || resources.HasFixedNode(object) {
 			continue
 		}
-		node.Fixed = node.Fixed || forbidsEviction(object, ClusterAutoscaler) || forbidsEviction(object, Karpenter)
+		node.Fixed = node.Fixed || forbidsEviction(object, clusterAutoscaler) || forbidsEviction(object, karpenter)
 		node.Pods = append(node.Pods, len(in.Pods))
 		in.Pods = append(in.Pods, p.addPod(probe, number))
 	}
