@@ -103,7 +103,7 @@ func (in *ScaleDownInput) evictions(node int) (pods int) {
 }
 
 // unneeded returns the unneeded nodes in the order in which they are removed.
-func (in *ScaleDownInput) unneeded(ctx context.Context, probe Probe) []int {
+func (in *ScaleDownInput) unneeded(ctx context.Context, probe Probe) (unneeded []int) {
 	var candidates []int
 	for i := range in.Nodes {
 		if in.IsCandidate(&in.Nodes[i]) {
@@ -116,56 +116,95 @@ func (in *ScaleDownInput) unneeded(ctx context.Context, probe Probe) []int {
 	slices.SortStableFunc(candidates, func(a, b int) int {
 		return cmp.Or(cmp.Compare(in.evictions(a), in.evictions(b)), cmp.Compare(in.Nodes[a].Utilization, in.Nodes[b].Utilization))
 	})
-	p := newPacking(in.Pods, probe)
-	free := make([]resources.Amounts, len(in.Nodes))
-	for i := range in.Nodes {
-		free[i] = in.Nodes[i].Free
-	}
-	p.capacity = newCapacity(free)
-	removable, needed := slices.Clone(in.Removable), make([]bool, len(in.Nodes))
-	var unneeded []int
+	removals, removable := NewRemovals(in.Nodes, in.Pods, probe), slices.Clone(in.Removable)
 	for _, node := range candidates {
-		assigned := len(p.assignments)
-		if removable[in.Nodes[node].Group] == 0 || needed[node] || !in.drain(ctx, p, node) {
-			continue
-		}
-		removable[in.Nodes[node].Group]--
-		unneeded = append(unneeded, node)
-		for _, a := range p.assignments[assigned:] {
-			needed[a.node] = true // for the pods of the removed node
+		if group := in.Nodes[node].Group; removable[group] > 0 && removals.Try(ctx, node, true, false).Succeeds() {
+			removable[group]--
+			unneeded = append(unneeded, node)
 		}
 	}
-	// Revert in reverse order, so that the probe is unchanged.
-	p.undo(ctx, 0)
-	for _, node := range slices.Backward(unneeded) {
-		in.restore(ctx, probe, node)
-	}
+	removals.Revert(ctx)
 	return unneeded
 }
 
-// drain assigns the pods of a node to other nodes. It reports whether all of them
-// fit, and changes nothing otherwise.
-func (in *ScaleDownInput) drain(ctx context.Context, p *packing, node int) bool {
+// Removals are nodes that are removed together: the pods of each fit on other nodes, in addition to the pods of the nodes before.
+type Removals struct {
+	nodes   []PackedNode
+	packing *packing
+	// removed are the nodes that are removed, needed those that have pods of removed nodes.
+	removed []int
+	needed  []bool
+}
+
+// Removal is the result of an attempt to remove a node.
+type Removal struct {
+	// IsNeeded is set if the node has pods of nodes that are removed, so that it stays.
+	IsNeeded bool
+	// Unfit are the pods that fit on no other node. Without them, Moves are the nodes of the pods of the node, in their order.
+	Unfit, Moves []int
+}
+
+// Succeeds reports whether the node can be removed.
+func (r Removal) Succeeds() bool { return !r.IsNeeded && len(r.Unfit) == 0 }
+
+// NewRemovals returns no removals of nodes. The probe has the nodes with their pods.
+func NewRemovals(nodes []PackedNode, pods []Item, probe Probe) *Removals {
+	r := &Removals{nodes: nodes, packing: newPacking(pods, probe), needed: make([]bool, len(nodes))}
+	free := make([]resources.Amounts, len(nodes))
+	for i := range nodes {
+		free[i] = nodes[i].Free
+	}
+	r.packing.capacity = newCapacity(free)
+	return r
+}
+
+// Try tries whether the pods of a node fit on other nodes. If they do and remove is set, the node is removed. If they do not, it finds the
+// first pod that does not fit or, with all, all pods that do not fit beside the others.
+func (r *Removals) Try(ctx context.Context, node int, remove, all bool) (result Removal) {
+	if r.needed[node] {
+		return Removal{IsNeeded: true}
+	}
+	p := r.packing
 	free, assigned := p.free(node), len(p.assignments)
 	p.set(node, resources.Amounts{})
-	for _, pod := range in.Nodes[node].Pods {
+	for _, pod := range r.nodes[node].Pods {
 		p.probe.Unassign(ctx, pod, node)
 	}
-	for _, pod := range in.Nodes[node].Pods {
+	for _, pod := range r.nodes[node].Pods {
 		if !p.place(ctx, pod, 0) {
-			p.undo(ctx, assigned)
-			in.restore(ctx, p.probe, node)
-			p.set(node, free)
-			return false
+			if result.Unfit = append(result.Unfit, pod); !all {
+				break
+			}
 		}
 	}
-	return true
+	for _, a := range p.assignments[assigned:] {
+		result.Moves = append(result.Moves, a.node)
+	}
+	if remove && result.Succeeds() {
+		r.removed = append(r.removed, node)
+		for _, to := range result.Moves {
+			r.needed[to] = true
+		}
+		return result
+	}
+	p.undo(ctx, assigned)
+	r.restore(ctx, node)
+	p.set(node, free)
+	return result
+}
+
+// Revert restores the nodes that are removed, in reverse order, so that the probe is unchanged.
+func (r *Removals) Revert(ctx context.Context) {
+	r.packing.undo(ctx, 0)
+	for _, node := range slices.Backward(r.removed) {
+		r.restore(ctx, node)
+	}
 }
 
 // restore assigns the pods of a node to it again.
-func (in *ScaleDownInput) restore(ctx context.Context, probe Probe, node int) {
-	for _, pod := range in.Nodes[node].Pods {
-		probe.Assign(ctx, pod, node)
+func (r *Removals) restore(ctx context.Context, node int) {
+	for _, pod := range r.nodes[node].Pods {
+		r.packing.probe.Assign(ctx, pod, node)
 	}
 }
 

@@ -28,6 +28,7 @@ type Resource struct {
 // The types of objects that arguments name.
 var (
 	Pod       = Resource{"pod", []string{"pods", "po"}}
+	Node      = Resource{"node", []string{"nodes", "no"}}
 	Placement = Resource{"placement", []string{"placements"}}
 	Policy    = Resource{"resourceslack", []string{"resourceslacks", "slack"}}
 )

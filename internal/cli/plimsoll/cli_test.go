@@ -72,6 +72,7 @@ func TestYAMLEqualsJSON(t *testing.T) {
 	for _, args := range [][]string{
 		{"version"},
 		{"score", "-f", "examples/limits"},
+		{"explain", "node", "-f", "examples/nodes"},
 		{"placement", "decide", "-f", "examples/placement/prioritizers"},
 		{"load", "top", "--provider=File", "--address=examples/low-risk/load.json"},
 		{"compare", "--profile=default", "--profile=limits", "--generate=nodes=2,pods=5", "--tail=1m"},
@@ -95,7 +96,8 @@ func TestCompletion(t *testing.T) {
 		"load top --sort-by ":  "cpu memory name :4",
 		"load top --provider ": "Prometheus KubernetesMetricsServer SignalFx Service File :4",
 		"placement ":           "decide explain fit :4",
-		"explain pod -f ../../../examples/limits/cluster.yaml ": "pod1 pod2 pod3 pod4 pod5 :4",
+		"explain pod -f ../../../examples/limits/cluster.yaml ":    "pod1 pod2 pod3 pod4 pod5 :4",
+		"explain node n1 -f ../../../examples/nodes/cluster.yaml ": "n1 n2 n3 n4 n5 :4",
 		"completion ": "bash fish powershell zsh :4",
 	} {
 		args := strings.Split(line, " ")
@@ -151,6 +153,7 @@ func TestTablesFit(t *testing.T) {
 	for _, args := range [][]string{
 		{"score", "-f", "examples/limits"},
 		{"explain", "pod", "pod1", "--recording", "examples/snapshot/low-risk.ndjson.gz"},
+		{"explain", "node", "-f", "examples/nodes"},
 		{"placement", "decide", "-f", "examples/placement/prioritizers"},
 		{"load", "top", "--provider=File", "--address=examples/low-risk/load.json"},
 		{"slack", "plan", "-f", "examples/slack"},

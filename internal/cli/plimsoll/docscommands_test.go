@@ -22,6 +22,7 @@ import (
 // runs it.
 var integrated = map[string]string{
 	"plimsoll doctor":            "TestPlimsollOnAHub",
+	"plimsoll explain node":      "TestExplainLive",
 	"plimsoll explain pod":       "TestSnapshot",
 	"plimsoll load top":          "TestMetricsServer",
 	"plimsoll placement explain": "TestPlimsollOnAHub",

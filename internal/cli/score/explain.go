@@ -26,7 +26,7 @@ import (
 // NewExplainCommand returns the command plimsoll explain, which accepts TYPE/NAME as kubectl does.
 func NewExplainCommand() *cobra.Command {
 	var o explainOptions
-	cmd := base.NewGroup("explain", "Explain how a scheduler selects a node", newExplainPodCommand())
+	cmd := base.NewGroup("explain", "Explain how a scheduler selects a node, and what keeps nodes", newExplainPodCommand(), newExplainNodeCommand())
 	o.addFlags(cmd)
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) { flag.Hidden = true }) // shown by the subcommand
 	showHelp := cmd.RunE
@@ -39,7 +39,7 @@ func NewExplainCommand() *cobra.Command {
 		case !hasName:
 			return base.UnknownCommand(cmd, args[0])
 		case !base.Pod.Has(resource):
-			return fmt.Errorf("invalid argument %q: cannot explain %q: must be pod/NAME (-n sets the namespace)", args[0], resource)
+			return fmt.Errorf("invalid argument %q: cannot explain %q: must be pod/NAME (-n sets the namespace), or node NAME", args[0], resource)
 		}
 		return base.Pod.ExactlyOne(cmd, args)
 	}
@@ -235,25 +235,35 @@ func (o *explainOptions) usePublished(
 }
 
 // completeNames completes the argument with the names of the pods of the namespace, none if they cannot be read.
-func (o *explainOptions) completeNames(cmd *cobra.Command, args []string, text string) (names []string, _ cobra.ShellCompDirective) {
+func (o *explainOptions) completeNames(cmd *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
 	if !o.objects.Given() {
 		return base.CompleteNames(&o.live.LoadSource, v1.SchemeGroupVersion.WithResource("pods"), &o.namespace)(cmd, args, text)
 	}
-	if len(args) > 0 || slices.Contains(o.objects.Files, "-") {
+	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	slices.Sort(o.objects.Files) // the completion parses flags twice
-	o.objects.Files = slices.Compact(o.objects.Files)
-	state, err := o.objects.Read(cmd.Context(), nil, input.Instant{}, func(string) {})
+	return completeFrom(cmd, &o.objects, func(objects *manifest.Objects) (names []string) {
+		for _, name := range podNames(objects) {
+			if name, found := strings.CutPrefix(name, cmp.Or(o.namespace, v1.NamespaceDefault)+"/"); found {
+				names = append(names, name)
+			}
+		}
+		return names
+	})
+}
+
+// completeFrom completes an argument with names of objects in the input, none if it cannot be read.
+func completeFrom(cmd *cobra.Command, o *input.Objects, names func(*manifest.Objects) []string) ([]string, cobra.ShellCompDirective) {
+	slices.Sort(o.Files) // the completion parses flags twice
+	o.Files = slices.Compact(o.Files)
+	if slices.Contains(o.Files, "-") {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	state, err := o.Read(cmd.Context(), nil, input.Instant{}, func(string) {})
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	for _, name := range podNames(state.Objects) {
-		if name, found := strings.CutPrefix(name, cmp.Or(o.namespace, v1.NamespaceDefault)+"/"); found {
-			names = append(names, name)
-		}
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return names(state.Objects), cobra.ShellCompDirectiveNoFileComp
 }
 
 // podNames returns the sorted names of all pods.

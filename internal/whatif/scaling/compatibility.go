@@ -26,14 +26,14 @@ type compatibility struct {
 	results        map[[2]int]bool // by class and kind
 	// classOfPod has the class of pods of the run, by number.
 	classOfPod map[int32]int
-	// antiAffinity are the selectors of the required anti-affinity of any pod, by their texts.
-	antiAffinity map[string]labels.Selector
+	// selectors are those of the required anti-affinity of any pod, by their texts: the pods that they select are not independent.
+	selectors map[string]labels.Selector
 }
 
 func newCompatibility(e *engine.Engine, pods []recording.InputPod) *compatibility {
 	c := &compatibility{
 		engine: e, classes: map[string]int{}, kinds: map[string]int{}, results: map[[2]int]bool{},
-		classOfPod: map[int32]int{}, antiAffinity: map[string]labels.Selector{},
+		classOfPod: map[int32]int{}, selectors: map[string]labels.Selector{},
 	}
 	for i := range pods {
 		affinity := pods[i].Object.Spec.Affinity
@@ -41,13 +41,31 @@ func newCompatibility(e *engine.Engine, pods []recording.InputPod) *compatibilit
 			continue
 		}
 		for _, term := range affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
-			selector, err := metav1.LabelSelectorAsSelector(term.LabelSelector)
-			if err == nil && term.LabelSelector != nil { // nil selects no pods
-				c.antiAffinity[selector.String()] = selector
-			}
+			c.addSelector(term.LabelSelector)
 		}
 	}
 	return c
+}
+
+// addSelector adds a selector of pods that are not independent.
+func (c *compatibility) addSelector(s *metav1.LabelSelector) {
+	if selector, err := metav1.LabelSelectorAsSelector(s); err == nil && s != nil { // nil selects no pods
+		c.selectors[selector.String()] = selector
+	}
+}
+
+// addReferences adds the selectors of required affinity and spreading of a pod, for results that are exact if pods that it depends on move.
+func (c *compatibility) addReferences(pod *v1.Pod) {
+	if a := pod.Spec.Affinity; a != nil && a.PodAffinity != nil {
+		for _, term := range a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
+			c.addSelector(term.LabelSelector)
+		}
+	}
+	for _, constraint := range pod.Spec.TopologySpreadConstraints {
+		if constraint.WhenUnsatisfiable == v1.DoNotSchedule {
+			c.addSelector(constraint.LabelSelector)
+		}
+	}
 }
 
 // NodeKind describes what distinguishes a node from others of its size: its labels without its name, and its taints.
@@ -78,7 +96,7 @@ func (c *compatibility) podClass(pod *v1.Pod, requests resources.Amounts) int {
 	if !c.isIndependent(pod, requests) {
 		return 0
 	}
-	key := nodeConstraints(pod)
+	key := constraintsKey(pod)
 	if c.classes[key] == 0 {
 		c.classes[key] = len(c.classes) + 1
 	}
@@ -95,9 +113,9 @@ func (c *compatibility) numberedPodClass(number int32, pod *v1.Pod, requests res
 	return class
 }
 
-// nodeConstraints returns a text that is equal for independent pods with the same
+// constraintsKey returns a text that is equal for independent pods with the same
 // constraints on nodes.
-func nodeConstraints(pod *v1.Pod) string {
+func constraintsKey(pod *v1.Pod) string {
 	spec := &pod.Spec
 	affinity := spec.Affinity != nil && spec.Affinity.NodeAffinity != nil &&
 		spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil
@@ -129,10 +147,10 @@ func withoutRequests(pod *v1.Pod) *v1.Pod {
 // amounts of what requests has, and not on other pods, volumes, ports or other resources.
 func (c *compatibility) isIndependent(pod *v1.Pod, requests resources.Amounts) bool {
 	spreads := func(c v1.TopologySpreadConstraint) bool { return c.WhenUnsatisfiable == v1.DoNotSchedule }
-	if hasPodAffinity(pod.Spec.Affinity) || slices.ContainsFunc(pod.Spec.TopologySpreadConstraints, spreads) {
+	if namesNodes(pod) || hasPodAffinity(pod.Spec.Affinity) || slices.ContainsFunc(pod.Spec.TopologySpreadConstraints, spreads) {
 		return false
 	}
-	for _, selector := range c.antiAffinity {
+	for _, selector := range c.selectors {
 		if selector.Matches(labels.Set(pod.Labels)) {
 			return false
 		}
@@ -146,6 +164,22 @@ func (c *compatibility) isIndependent(pod *v1.Pod, requests resources.Amounts) b
 		}
 	}
 	return true
+}
+
+// namesNodes reports whether the constraints of a pod distinguish nodes by their names, so that equal nodes differ.
+func namesNodes(pod *v1.Pod) bool {
+	if _, found := pod.Spec.NodeSelector[v1.LabelHostname]; found {
+		return true
+	}
+	a := pod.Spec.Affinity
+	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return false
+	}
+	isHostname := func(r v1.NodeSelectorRequirement) bool { return r.Key == v1.LabelHostname }
+	terms := a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	return slices.ContainsFunc(terms, func(t v1.NodeSelectorTerm) bool {
+		return len(t.MatchFields) > 0 || slices.ContainsFunc(t.MatchExpressions, isHostname)
+	})
 }
 
 // hasPodAffinity reports whether there is required affinity or anti-affinity to pods.

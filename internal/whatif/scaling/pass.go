@@ -269,15 +269,8 @@ func (p *pass) addEvictablePods(state *NodeState, node *autoscaler.PackedNode, i
 		if resources.IsNodeBound(object) || resources.HasFixedNode(object) {
 			continue
 		}
-		node.Fixed = node.Fixed || isFixed(object)
+		node.Fixed = node.Fixed || forbidsEviction(object, clusterAutoscaler) || forbidsEviction(object, karpenter)
 		node.Pods = append(node.Pods, len(in.Pods))
 		in.Pods = append(in.Pods, p.addPod(probe, number))
 	}
-}
-
-// isFixed reports whether a pod has an annotation by which autoscalers do not evict
-// it.
-func isFixed(pod *v1.Pod) bool {
-	return pod.Annotations["cluster-autoscaler.kubernetes.io/safe-to-evict"] == "false" ||
-		pod.Annotations["karpenter.sh/do-not-disrupt"] == "true"
 }

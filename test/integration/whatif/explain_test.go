@@ -45,6 +45,7 @@ func TestExplainLive(t *testing.T) {
 			"explain", "pod", "web",
 		},
 		"default/web -> node-a":          {"score"},
+		"1 of 1 node can go now":         {"explain", "node"},
 		"rate 10%, the default: --rate ": {"slack", "plan"},
 	} {
 		if stdout, _ := testcluster.MustPlimsoll(t, append(args, "--kubeconfig", admin)...); !strings.Contains(stdout, want) {

@@ -25,11 +25,14 @@ var dropped = sets.New(strings.Fields(`
 	externalName parameters volumeAttributes mountOptions data managedClusterClientConfigs resourceStatus`)...)
 
 // files has the sources of volumes that no node and no claim limits. Such volumes are dropped: each pod has one with a token.
-var files = []string{"configMap", "secret", "projected", "downwardAPI", "emptyDir", "hostPath"}
+// Volumes on the disk of the node are kept: they keep autoscalers from removing it.
+var files = []string{"configMap", "secret", "projected", "downwardAPI"}
 
-// ownAnnotation matches annotations of Kubernetes, Open Cluster Management and Plimsoll. Annotations of other programs are dropped: they
-// are large, change often and may have anything. Only ManagedClusters keep them, because expressions of placements may read them.
-var ownAnnotation = regexp.MustCompile(`^([a-z0-9-]+\.)*(kubernetes\.io|k8s\.io|x-k8s\.io|open-cluster-management\.io|plimsoll\.dev)/`)
+// ownAnnotation matches annotations of Kubernetes, Open Cluster Management and Plimsoll, and the one of Karpenter that keeps nodes.
+// Annotations of other programs are dropped: they are large, change often and may have anything. Only ManagedClusters keep them, because
+// expressions of placements may read them.
+var ownAnnotation = regexp.MustCompile(
+	`^([a-z0-9-]+\.)*(kubernetes\.io|k8s\.io|x-k8s\.io|open-cluster-management\.io|plimsoll\.dev)/|^karpenter\.sh/do-not-disrupt$`)
 
 // labelMaps has the fields whose keys are the keys of labels or annotations.
 var labelMaps = sets.New("labels", "annotations", "matchLabels", "nodeSelector", "selector")

@@ -42,6 +42,8 @@ const vocabulary = `
 	volume.kubernetes.io/storage-provisioner volume.beta.kubernetes.io/storage-provisioner
 	pv.kubernetes.io/bind-completed pv.kubernetes.io/bound-by-controller pv.kubernetes.io/provisioned-by
 	storageclass.kubernetes.io/is-default-class storage.alpha.kubernetes.io/migrated-plugins
+	karpenter.sh/nodepool karpenter.sh/do-not-disrupt cluster-autoscaler.kubernetes.io/safe-to-evict
+	cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes cluster-autoscaler.kubernetes.io/scale-down-disabled
 	cluster.open-cluster-management.io/experimental-scheduling-disable
 	cluster.open-cluster-management.io/unavailable cluster.open-cluster-management.io/unreachable
 
@@ -54,7 +56,7 @@ const vocabulary = `
 	ReadWriteOnce ReadOnlyMany ReadWriteMany ReadWriteOncePod Filesystem Block Retain Delete Recycle Immediate WaitForFirstConsumer
 	Persistent Ephemeral IfHealthyBudget AlwaysAllow ExactCount All cpu memory pods ephemeral-storage storage
 	RollingUpdate Recreate OnDelete OrderedReady Parallel Indexed NonIndexed ClusterIP NodePort LoadBalancer ExternalName None
-	CronJob PodGroup InternalIP ExternalIP Hostname Requested Allocatable ignore Karpenter ClusterAutoscaler
+	CronJob PodGroup InternalIP ExternalIP Hostname Requested Allocatable ignore Memory Karpenter ClusterAutoscaler
 	HubAcceptedManagedCluster ManagedClusterJoined ManagedClusterConditionAvailable PlacementSatisfied PlacementMisconfigured
 	AllDecisionsScheduled ExclusiveClusterSetLabel LabelSelector Additive Exact BuiltIn AddOn Label Claim ClusterName Score
 	Resource ContainerResource Pods Object External Utilization AverageValue Value Off Initial Auto InPlaceOrRecreate Container
