@@ -270,6 +270,11 @@ func Example() {
 	// varying by a tenth, is over the four requested cores about half the time.
 	r := Resource{Capacity: 8, Machine: 8, Requests: 4, Limits: 12, PodRequest: 1, PodLimit: 2}
 	limit, load := r.LimitRisk(), r.LoadRisk(Load{Mean: 0.5, StdDev: 0.1}, 5)
-	fmt.Printf("limit risk %.3f, load risk %.3f, score %d\n", limit, load, Score(Model{DefaultWindow, DefaultLimitWeight}.Combine(limit, load)))
+	fmt.Printf(
+		"limit risk %.3f, load risk %.3f, score %d\n",
+		limit,
+		load,
+		Score(Model{DefaultWindow, DefaultLimitWeight}.Combine(limit, load)),
+	)
 	// Output: limit risk 0.667, load risk 0.500, score 42
 }

@@ -26,7 +26,12 @@ import (
 // NewExplainCommand returns the command plimsoll explain, which accepts TYPE/NAME as kubectl does.
 func NewExplainCommand() *cobra.Command {
 	var o explainOptions
-	cmd := base.NewGroup("explain", "Explain how a scheduler selects a node, and what keeps nodes", newExplainPodCommand(), newExplainNodeCommand())
+	cmd := base.NewGroup(
+		"explain",
+		"Explain how a scheduler selects a node, and what keeps nodes",
+		newExplainPodCommand(),
+		newExplainNodeCommand(),
+	)
 	o.addFlags(cmd)
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) { flag.Hidden = true }) // shown by the subcommand
 	showHelp := cmd.RunE
@@ -39,7 +44,11 @@ func NewExplainCommand() *cobra.Command {
 		case !hasName:
 			return base.UnknownCommand(cmd, args[0])
 		case !base.Pod.Has(resource):
-			return fmt.Errorf("invalid argument %q: cannot explain %q: must be pod/NAME (-n sets the namespace), or node NAME", args[0], resource)
+			return fmt.Errorf(
+				"invalid argument %q: cannot explain %q: must be pod/NAME (-n sets the namespace), or node NAME",
+				args[0],
+				resource,
+			)
 		}
 		return base.Pod.ExactlyOne(cmd, args)
 	}

@@ -2,7 +2,6 @@ package fit
 
 import (
 	"math"
-	"sort"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
@@ -80,7 +79,15 @@ func (c *crowd) placesFor(replicas int64, n *crowdedNodes) int64 {
 
 // replicas returns the number of replicas for which places are enough.
 func (c *crowd) replicas(places int64, n *crowdedNodes) int64 {
-	return max(int64(sort.Search(MaxReplicas+1, func(r int) bool { return c.placesFor(int64(r), n) > places }))-1, 0)
+	fit, more := int64(0), int64(MaxReplicas+1)
+	for more-fit > 1 {
+		if middle := (fit + more) / 2; c.placesFor(middle, n) > places {
+			more = middle
+		} else {
+			fit = middle
+		}
+	}
+	return fit
 }
 
 // nodesOf returns the nodes of a summary, after countOnGroups with the same amounts. If a quota limits the pods, any pod can take a place.

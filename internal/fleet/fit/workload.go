@@ -86,16 +86,17 @@ func ReadWorkload(object []byte) (*Workload, error) {
 	} else if !selector.Matches(labels.Set(template.Labels)) {
 		unknown = append(unknown, fmt.Sprintf("metadata.labels: must have the labels of the selector, %s", selector))
 	}
-	replicas := int64(1)
-	for _, given := range []*int64{o.Spec.Replicas, o.Spec.Parallelism} {
-		if given != nil {
-			replicas = *given
-		}
-	}
-	if replicas = min(replicas, ptr.Deref(o.Spec.Completions, replicas)); o.Spec.Suspend && o.Kind == "Job" {
-		replicas = 0
-	}
+	replicas := o.replicas()
 	return &Workload{Parts: []Part{{t, 1}}, Replicas: replicas, Unknown: unknown}, CheckReplicas(replicas)
+}
+
+// replicas returns the number of pods at once.
+func (o *workloadObject) replicas() int64 {
+	if o.Spec.Suspend && o.Kind == "Job" {
+		return 0
+	}
+	given := ptr.Deref(o.Spec.Parallelism, ptr.Deref(o.Spec.Replicas, 1))
+	return min(given, ptr.Deref(o.Spec.Completions, given))
 }
 
 // SetDefaultNamespace sets the namespace of the objects of the workload that have none.

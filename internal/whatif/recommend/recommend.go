@@ -7,8 +7,8 @@
 // adds and removes nodes.
 //
 // The search begins on the part with the highest use, with all rules of requests, and with the other profiles and the best of these rules.
-// Where pods wait, rates of slack are bisected and one minimum is tried. What is left is simulated on all parts to fit. Of the workloads whose
-// requests the winner changes, those are kept that save next to nothing.
+// Where pods wait, rates of slack are bisected and one minimum is tried. What is left is simulated on all parts to fit. Of the workloads
+// whose requests the winner changes, those are kept that save next to nothing.
 package recommend
 
 import (
@@ -170,8 +170,10 @@ func Find(ctx context.Context, o Options) (*Result, error) {
 			return nil, err
 		}
 		if read.LacksAutoscalers() {
-			r.assume("autoscalers of pods were not recorded: a HorizontalPodAutoscaler with a target utilization changes the number of pods " +
-				"when requests change, and a VerticalPodAutoscaler changes requests")
+			r.assume(
+				"autoscalers of pods were not recorded: a HorizontalPodAutoscaler with a target utilization changes the number of pods " +
+					"when requests change, and a VerticalPodAutoscaler changes requests",
+			)
 		}
 		s.rules = newRules()
 		r.Kept = fillRules(s.rules, uses, r.constraints, largestNode(read))

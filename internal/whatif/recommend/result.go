@@ -298,7 +298,10 @@ func (s *search) conclude(r *Result, best *candidate, parts []int) {
 	switch {
 	case best == s.inForce && r.Reached:
 		v.Answer = result.Equal
-		v.Sentence = "Keep what is in force: of the configurations tried, none that meets the goals is clearly cheaper. " + figuresText(s, &before)
+		v.Sentence = "Keep what is in force: of the configurations tried, none that meets the goals is clearly cheaper. " + figuresText(
+			s,
+			&before,
+		)
 	case best == s.inForce:
 		v.Answer = result.CannotTell
 		v.Sentence = fmt.Sprintf("Keep what is in force: no configuration meets the goals, and none comes nearer: %s.%s",
@@ -319,11 +322,7 @@ func (s *search) conclude(r *Result, best *candidate, parts []int) {
 		v.Answer = result.Better
 		v.Sentence = fmt.Sprintf("Use %s. %s", v.Candidate, effect)
 	}
-	if use.whole != nil && len(r.Requests) > 0 {
-		v.Sentence += fmt.Sprintf(" %s make %.0f %% of what the requests of all would save.",
-			format.Part(len(r.Requests), len(use.whole.requests.table), "workload"),
-			min(100, 100*(before.Cost-cost.Cost)/(before.Cost-s.row(use.whole, parts).Cost)))
-	}
+	v.Sentence += s.fewestText(use, parts)
 	if best != s.inForce {
 		v.Sentence += confirmedText(r, len(parts))
 	}
@@ -335,6 +334,17 @@ func (s *search) conclude(r *Result, best *candidate, parts []int) {
 		r.assume("%s", r.Kept[i].summary())
 	}
 	r.assumePatches()
+}
+
+// fewestText states which share of the saving with the requests of all workloads the requests of the fewest have, if there are fewer.
+func (s *search) fewestText(use *candidate, parts []int) string {
+	if use.whole == nil || len(use.requests.table) == 0 {
+		return ""
+	}
+	before := s.row(s.inForce, parts).Cost
+	return fmt.Sprintf(" %s make %.0f %% of what the requests of all would save.",
+		format.Part(len(use.requests.table), len(use.whole.requests.table), "workload"),
+		min(100, 100*(before-s.row(use, parts).Cost)/(before-s.row(use.whole, parts).Cost)))
 }
 
 // confirmedText states in how many of the parts to confirm the goals are reached.

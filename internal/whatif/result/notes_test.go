@@ -21,7 +21,8 @@ func TestNotes(t *testing.T) {
 	}{
 		"no runs": {nil, false, ""},
 		"idle": {
-			[]Run{idle, idle}, false,
+			[]Run{idle, idle},
+			false,
 			"the CPU load of nodes was 60 % of their capacity at the 95th percentile, and no load of CPU or memory was above 90 %. Use",
 		},
 		"overloaded once": {[]Run{idle, busy}, false, ""},

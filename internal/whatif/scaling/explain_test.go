@@ -310,7 +310,9 @@ func TestNothingHappens(t *testing.T) {
 	if want := "rules of Karpenter for 50 nodes with the label karpenter.sh/nodepool, of Cluster Autoscaler for 0 others"; held.Rules != want {
 		t.Errorf("%s, want %s", held.Rules, want)
 	}
-	if got, want := explain(testBudget("web", "web", minAvailable("98%"))).Summary, "43 of 50 nodes can go now, one after the other"; got != want {
+	if got, want := explain(
+		testBudget("web", "web", minAvailable("98%")),
+	).Summary, "43 of 50 nodes can go now, one after the other"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
@@ -491,7 +493,9 @@ func BenchmarkExplainNodes(b *testing.B) {
 				}}
 			case 20, 21, 22, 23, 24:
 				p.Spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{
-					RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{LabelSelector: own, TopologyKey: v1.LabelHostname}},
+					RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{
+						{LabelSelector: own, TopologyKey: v1.LabelHostname},
+					},
 				}}
 			}
 		})

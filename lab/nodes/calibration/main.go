@@ -243,7 +243,11 @@ func (c *calibration) replay(
 		if err != nil {
 			return result.Run{}, err
 		}
-		run, err := replay.Run(ctx, before.Input(recording.Source{Measured: true}), replay.Options{Config: config, Metrics: metrics, Continued: true})
+		run, err := replay.Run(
+			ctx,
+			before.Input(recording.Source{Measured: true}),
+			replay.Options{Config: config, Metrics: metrics, Continued: true},
+		)
 		if err != nil {
 			return result.Run{}, err
 		}
@@ -289,9 +293,19 @@ func (c *calibration) compareNodes(part *recording.Part, m *measured, step, sett
 		}
 		c.throttled, c.late = append(c.throttled, throttled), append(c.late, max(n.Late/n.Requests-m.Floor, 0))
 		c.highest = append(c.highest, slices.Max(loads)/n.Peak-1)
-		fmt.Printf("  %s demand %3.0fm used %3.0fm estimated %3.0fm, peak %3.0fm estimated %3.0fm, throttled %.2f late %.2f saturated %.2f overloaded %.2f\n",
-			n.Node, demand, n.Used, estimated, n.Peak, slices.Max(loads), throttled, n.Late/n.Requests,
-			saturated[result.DefaultSaturation], saturated[1])
+		fmt.Printf(
+			"  %s demand %3.0fm used %3.0fm estimated %3.0fm, peak %3.0fm estimated %3.0fm, throttled %.2f late %.2f saturated %.2f overloaded %.2f\n",
+			n.Node,
+			demand,
+			n.Used,
+			estimated,
+			n.Peak,
+			slices.Max(loads),
+			throttled,
+			n.Late/n.Requests,
+			saturated[result.DefaultSaturation],
+			saturated[1],
+		)
 	}
 }
 
@@ -303,8 +317,14 @@ func (c *calibration) print() {
 		}
 		slices.Sort(abs)
 		if len(abs) > 0 {
-			fmt.Printf("%-58s %3d nodes: error %4.1f %% in the median, %4.1f %% in the mean, %4.1f %% in the 90th percentile\n", name, len(abs),
-				100*stat.Quantile(0.5, stat.Empirical, abs, nil), 100*stat.Mean(abs, nil), 100*stat.Quantile(0.9, stat.Empirical, abs, nil))
+			fmt.Printf(
+				"%-58s %3d nodes: error %4.1f %% in the median, %4.1f %% in the mean, %4.1f %% in the 90th percentile\n",
+				name,
+				len(abs),
+				100*stat.Quantile(0.5, stat.Empirical, abs, nil),
+				100*stat.Mean(abs, nil),
+				100*stat.Quantile(0.9, stat.Empirical, abs, nil),
+			)
 		}
 	}
 	errorsOf("demand of saturated nodes, estimated", c.estimated)

@@ -114,8 +114,10 @@ func main() {
 		}
 		return path
 	}
-	e := &experiment{settings: s, bin: absolute(*bin), project: absolute(*project), dir: absolute(flags.Arg(0)), only: *only,
-		first: *first, record: *record}
+	e := &experiment{
+		settings: s, bin: absolute(*bin), project: absolute(*project), dir: absolute(flags.Arg(0)), only: *only,
+		first: *first, record: *record,
+	}
 	if *until > 0 {
 		e.until = time.Now().Add(*until)
 	}
@@ -204,8 +206,18 @@ func (e *experiment) runAll(ctx context.Context) (err error) {
 		return err
 	}
 	if e.record {
-		follower, err := e.cluster.StartServer("record", e.cluster.Program("plimsoll"), "record", "--follow", "--step", realnodes.Resolution.String(),
-			"--kubeconfig", e.cluster.Kubeconfig, "-o", filepath.Join(e.dir, "recording"))
+		follower, err := e.cluster.StartServer(
+			"record",
+			e.cluster.Program("plimsoll"),
+			"record",
+			"--follow",
+			"--step",
+			realnodes.Resolution.String(),
+			"--kubeconfig",
+			e.cluster.Kubeconfig,
+			"-o",
+			filepath.Join(e.dir, "recording"),
+		)
 		if err != nil {
 			return err
 		}
