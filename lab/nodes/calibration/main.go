@@ -98,7 +98,8 @@ func main() {
 
 func run(ctx context.Context, project string, dirs []string) error {
 	c := calibration{profiles: map[string]engine.NamedConfig{}, saturated: map[float64][]float64{}}
-	for name, path := range map[string]string{"default": "default", "predicted": filepath.Join(project, "examples/profiles/predicted.yaml")} {
+	paths := map[string]string{"default": "default", "predicted": filepath.Join(project, "examples/profiles/predicted.yaml")}
+	for name, path := range paths {
 		profile, err := engine.ReadConfig(path)
 		if err != nil {
 			return err
@@ -294,7 +295,8 @@ func (c *calibration) compareNodes(part *recording.Part, m *measured, step, sett
 		c.throttled, c.late = append(c.throttled, throttled), append(c.late, max(n.Late/n.Requests-m.Floor, 0))
 		c.highest = append(c.highest, slices.Max(loads)/n.Peak-1)
 		fmt.Printf(
-			"  %s demand %3.0fm used %3.0fm estimated %3.0fm, peak %3.0fm estimated %3.0fm, throttled %.2f late %.2f saturated %.2f overloaded %.2f\n",
+			"  %s demand %3.0fm used %3.0fm estimated %3.0fm, peak %3.0fm estimated %3.0fm,"+
+				" throttled %.2f late %.2f saturated %.2f overloaded %.2f\n",
 			n.Node,
 			demand,
 			n.Used,
@@ -361,8 +363,9 @@ func (c *calibration) printPairs() {
 		}
 		late := pair["predicted"].late() - pair["default"].late()
 		minutes := run.overload["predicted"] - run.overload["default"]
+		throttled := pair["predicted"].throttled() - pair["default"].throttled()
 		fmt.Printf("seed %2d, recorded with %-9s: late requests %+6.2f points, throttled %+5.1f, simulated overloaded %+5.1f"+
-			" saturated %+5.1f node minutes\n", run.Seed, run.Arm, 100*late, pair["predicted"].throttled()-pair["default"].throttled(), minutes,
+			" saturated %+5.1f node minutes\n", run.Seed, run.Arm, 100*late, throttled, minutes,
 			run.saturation["predicted"]-run.saturation["default"])
 		if all++; late*minutes > 0 {
 			right++
