@@ -244,7 +244,7 @@ func (x *explainer) removeTogether(ctx context.Context) string {
 			format.Abbreviate(slices.Sorted(maps.Keys(objects)), 3, ", "))
 	}
 	if others > 0 {
-		text += fmt.Sprintf("; each of %d more after other changes", others)
+		text += fmt.Sprintf("; %d more, each alone, after other changes", others)
 	}
 	return text
 }
