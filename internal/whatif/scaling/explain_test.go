@@ -206,7 +206,10 @@ func TestExplainNodes(t *testing.T) {
 			want: "held\nannotation n1: cluster-autoscaler.kubernetes.io/scale-down-disabled: \"true\"",
 		},
 		"control plane": {
-			node: func(n *v1.Node) { n.Labels[resources.ControlPlaneLabel] = "" }, pods: web(),
+			node: func(n *v1.Node) {
+				n.Spec.Taints = []v1.Taint{{Key: resources.ControlPlaneLabel, Effect: v1.TaintEffectNoSchedule}}
+			},
+			pods: web(),
 			want: "held\nnode n1: is a node of the control plane",
 		},
 		// n2 has 4 - 2.5 = 1.5 CPUs.
