@@ -29,17 +29,17 @@ func TestPrintTable(t *testing.T) {
 	// 8 %, ratio 0.25. Logarithms without a pair: ln(40.5/160.5), ln(60.5/200.5), ln(20.5/120.5) = -1.377, -1.198, -1.771, mean -1.449,
 	// squares 0.172: exp(4.30*sqrt(2/3*0.172)) = 4.29, from 0.06 to 1.07. All 3 differences have one sign: p = 2/8.
 	for seed, late := range [][2]int{{30, 90}, {5, 40}, {40, 120}} {
-		write(warm, seed+1, predictedArm, []float64{0.01, 0.01, 0}[seed], false, node(500, late[0], 85, 85, 100), node(500, 0, 50, 50, 50))
-		write(warm, seed+1, defaultArm, []float64{0.01, 0, 0}[seed], false, node(500, late[1], 86, 80, 101), node(500, 0, 50, 86, 90))
+		write(warm, seed+1, predictedArm, []float64{0.01, 0.01, 0}[seed], false, node(500, late[0], 95, 95, 100), node(500, 0, 50, 50, 50))
+		write(warm, seed+1, defaultArm, []float64{0.01, 0, 0}[seed], false, node(500, late[1], 96, 80, 101), node(500, 0, 50, 96, 90))
 	}
 	write(warm, 4, predictedArm, 0, true, node(1, 1, 0, 0, 0))
 	write(warm, 4, defaultArm, 0, false, node(1, 0, 0, 0, 0))
 	// Saturated are 1, 2 and 1 nodes against 2 each, 4/6 = 0.67. Logarithms without a pair: ln(3.5/4.5), ln(2.5/4.5), ln(3.5/4.5) =
 	// -0.251, -0.588, -0.251, mean -0.363, squares 0.0755: exp(4.30*sqrt(2/3*0.0755)) = 2.62, from 0.25 to 1.75.
 	// Overloaded are 0 against 2.
-	for seed, used := range []float64{85, 86, 85} {
-		write(cold, seed+1, predictedArm, 0, false, node(100, 1, 86, 0, 0), node(100, 0, used, 0, 100))
-		write(cold, seed+1, defaultArm, 0, false, node(100, 1, 86, 0, 0), node(100, 0, 0, 86, []float64{101, 100, 101}[seed]))
+	for seed, used := range []float64{95, 96, 95} {
+		write(cold, seed+1, predictedArm, 0, false, node(100, 1, 96, 0, 0), node(100, 0, used, 0, 100))
+		write(cold, seed+1, defaultArm, 0, false, node(100, 1, 96, 0, 0), node(100, 0, 0, 96, []float64{101, 100, 101}[seed]))
 	}
 	write(cold, 4, craneArm, 0, false, node(100, 0, 0, 0, 0))
 	write(cold, 4, defaultArm, 0, false, node(100, 0, 0, 0, 0))
