@@ -114,7 +114,7 @@ func (r *reader) similarKind(head *header) string {
 }
 
 // decode decodes an object, checks its amounts and sets its defaults. Unknown fields are warnings. It returns an error if the object has
-// no name, or if another object of the kind has the same name, and false for an object that was read before: exports such as that of
+// no name, or if another object of the kind has the same name, and false for an object that was read before: exports such as the export of
 // must-gather have some objects in two files.
 func (r *reader) decode(where string, asJSON []byte, head *header, into object) (isNew bool, err error) {
 	unknown, err := kubejson.UnmarshalStrict(asJSON, into)

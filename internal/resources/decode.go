@@ -34,7 +34,7 @@ func DecodeStrict(document []byte, into any) error {
 	return DecodeJSON(asJSON, into)
 }
 
-// YAMLToJSON returns a document in YAML as JSON. A key that is given twice is an error; a key that overrides that of a merge (<<) is not.
+// YAMLToJSON returns a document in YAML as JSON. A key that is given twice is an error; a key that overrides a key of a merge (<<) is not.
 func YAMLToJSON(document []byte) ([]byte, error) {
 	asJSON, err := yaml.YAMLToJSONStrict(document)
 	if err != nil && bytes.Contains(document, []byte("<<")) && yamlv3.Unmarshal(document, new(any)) == nil {

@@ -29,7 +29,7 @@ func TestDecodeStrict(t *testing.T) {
 	}
 }
 
-// TestMergeKeys checks that a key may override that of a merge, and that no key is given twice otherwise.
+// TestMergeKeys checks that a key may override a key of a merge, and that no key is given twice otherwise.
 func TestMergeKeys(t *testing.T) {
 	for document, want := range map[string]string{
 		"a: &a {x: 1}\nb: {<<: *a, x: 2}":                     `{"a":{"x":1},"b":{"x":2}}`,

@@ -37,7 +37,7 @@ disruption, annotations, pods without a controller, with local storage or of the
 and pods that fit on no other node, by the filters of kube-scheduler.
 
 Nodes with the label karpenter.sh/nodepool are explained by the rules of Karpenter, other
-nodes by those of Cluster Autoscaler with its defaults. Without a name, all nodes are a
+nodes by the rules of Cluster Autoscaler with its defaults. Without a name, all nodes are a
 table: nodes that can go together, since their pods fit on the remaining nodes, and what
 keeps the others. With names, each node is explained as if it alone were to go: with all
 that would have to change, and for each pod that fits nowhere else the reasons of the
@@ -118,11 +118,10 @@ func (o *nodeOptions) run(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			o.printTable(out, explained.Nodes)
 			fmt.Fprintln(out, base.Wrap("", base.Escape(explained.Summary), base.DefaultWidth))
+			return
 		}
 		for _, node := range explained.Nodes {
-			if len(args) > 0 {
-				printNode(out, node)
-			}
+			printNode(out, node)
 		}
 	})
 }

@@ -8,8 +8,8 @@ import (
 
 // crowd are the pods of other templates that can take the places of pods of a template: promised pods, and other pods of each replica.
 //
-// A pod takes at most ceil(a/b) places, for the resource with the highest such ratio of its request to that of the template. Small pods
-// take fewer: a node loses its first place when they use more of a resource than the places leave free on it, and then one for each b.
+// A pod takes at most ceil(a/b) places, for the resource with the highest such ratio of its request to the request of the template. Small
+// pods take fewer: a node loses its first place when they use more of a resource than the places leave free on it, and then one for each b.
 type crowd struct {
 	*Template
 

@@ -114,7 +114,7 @@ func (w *Workload) ExcludesItself() bool {
 // every other domain at most maxSkew more. Running pods may be of an older template, without its host ports.
 func (t *Template) excludesItself() bool { return len(t.apart)+len(t.spread) > 0 }
 
-// countReplicas returns the replicas of which the pods of the template fit, and the wait and cost of a number of replicas.
+// countReplicas returns the replicas whose pods of the template fit, and the wait and cost of a number of replicas.
 func (t *Template) countReplicas(s *Summary, wanted int64, c *crowd) (f Fit) {
 	limit := t.podsInQuota(s)
 	count := func(free amounts) (int64, *crowdedNodes) {

@@ -419,7 +419,7 @@ func TestCrowd(t *testing.T) {
 		"pods that fit beside": {3, 8000, []Part{{templateOf(t, 6000, 512), 1}, small(2000, 3)}, nil, 1},
 		// Half a CPU is free beside the place of each node: 5 pods of 100m fit there.
 		"free beside all places": {3, 8500, []Part{{templateOf(t, 8000, 512), 1}}, []Part{small(100, 5)}, 3},
-		// 10 nodes with 2 places each, one of which the pods of 100m take.
+		// 10 nodes with 2 places each; the pods of 100m take one place.
 		"promised": {10, 16_000, []Part{{templateOf(t, 8000, 512), 1}}, []Part{small(100, 30)}, 10},
 		// A pod of 6 CPU takes three of 12 places of 2 CPU: 3 + 3 for a replica.
 		"large pods": {3, 8000, []Part{{templateOf(t, 2000, 10), 3}, {templateOf(t, 6000, 10), 1}}, nil, 1},

@@ -48,7 +48,7 @@ func (e *Engine) ReadsPodUsage() bool { return len(e.podStores) > 0 }
 
 // SetPodUsage sets the usage of pods that all profiles read.
 func (e *Engine) SetPodUsage(ctx context.Context, reading load.PodReading) error {
-	// Plugins learn the usage of the pods in the snapshot, which is else that of the last pod that was scheduled.
+	// Plugins learn the usage of the pods in the snapshot, which only a scheduling cycle updates otherwise.
 	errs := []error{e.scheduler.Cache.UpdateSnapshot(klog.FromContext(ctx), e.snapshot)}
 	for _, store := range e.podStores {
 		errs = append(errs, store.Put(reading))

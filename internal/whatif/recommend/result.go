@@ -298,10 +298,8 @@ func (s *search) conclude(r *Result, best *candidate, parts []int) {
 	switch {
 	case best == s.inForce && r.Reached:
 		v.Answer = result.Equal
-		v.Sentence = "Keep what is in force: of the configurations tried, none that meets the goals is clearly cheaper. " + figuresText(
-			s,
-			&before,
-		)
+		v.Sentence = "Keep what is in force: of the configurations tried, none that meets the goals is clearly cheaper. " +
+			figuresText(s, &before)
 	case best == s.inForce:
 		v.Answer = result.CannotTell
 		v.Sentence = fmt.Sprintf("Keep what is in force: no configuration meets the goals, and none comes nearer: %s.%s",
@@ -342,9 +340,13 @@ func (s *search) fewestText(use *candidate, parts []int) string {
 		return ""
 	}
 	before := s.row(s.inForce, parts).Cost
+	whole := before - s.row(use.whole, parts).Cost
+	if whole <= 0 {
+		return ""
+	}
 	return fmt.Sprintf(" %s make %.0f %% of what the requests of all would save.",
 		format.Part(len(use.requests.table), len(use.whole.requests.table), "workload"),
-		min(100, 100*(before-s.row(use, parts).Cost)/(before-s.row(use.whole, parts).Cost)))
+		min(100, 100*(before-s.row(use, parts).Cost)/whole))
 }
 
 // confirmedText states in how many of the parts to confirm the goals are reached.

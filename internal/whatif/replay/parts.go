@@ -27,7 +27,7 @@ func (r *run) startOf(part int) int64 {
 	return (int64(part)*r.horizon + int64(len(r.totals)) - 2) / int64(len(r.totals)-1)
 }
 
-// count adds to the totals of the run, and to those of the part that has a second.
+// count adds to the totals of the run, and to the totals of the part that has a second.
 func (r *run) count(second int64, add func(*result.Totals)) {
 	add(&r.totals[0])
 	if len(r.totals) > 1 {
@@ -36,7 +36,7 @@ func (r *run) count(second int64, add func(*result.Totals)) {
 }
 
 // placedShare returns the share of the time that pods ran on nodes which the scheduler selected in the run. Pods that may run on one node
-// only, such as those of DaemonSets, are not counted.
+// only, such as pods of DaemonSets, are not counted.
 func (r *run) placedShare() float64 {
 	placed, all := 0.0, 0.0
 	for i := range r.pods {

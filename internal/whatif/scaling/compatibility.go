@@ -26,7 +26,7 @@ type compatibility struct {
 	results        map[[2]int]bool // by class and kind
 	// classOfPod has the class of pods of the run, by number.
 	classOfPod map[int32]int
-	// selectors are those of the required anti-affinity of any pod, by their texts: the pods that they select are not independent.
+	// selectors are the selectors of the required anti-affinity of any pod, by their texts: the pods that they select are not independent.
 	selectors map[string]labels.Selector
 }
 
