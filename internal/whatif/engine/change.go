@@ -76,37 +76,47 @@ func (e *Engine) UnassignPod(ctx context.Context, pod *v1.Pod) (*v1.Pod, error) 
 	return bound, e.scheduler.Cache.RemovePod(klog.FromContext(ctx), bound)
 }
 
-// Fits reports whether a pod passes all filters on a node with its current pods.
-func (e *Engine) Fits(ctx context.Context, pod *v1.Pod, node string) (bool, error) {
-	if err := e.scheduler.Cache.UpdateSnapshot(klog.FromContext(ctx), e.snapshot); err != nil {
-		return false, err
-	}
-	info, err := e.snapshot.NodeInfos().Get(node)
-	if err != nil {
-		return false, err
-	}
-	return e.passesFilters(ctx, pod, info)
+// Fitting returns a function that reports whether a pod passes all filters on a node with its current pods. It is valid until the engine
+// changes, and what the filters compute once for all nodes is computed once.
+func (e *Engine) Fitting(ctx context.Context, pod *v1.Pod) (func(node string) (bool, error), error) {
+	statusOn, err := e.filters(ctx, pod)
+	return func(node string) (bool, error) {
+		info, err := e.snapshot.NodeInfos().Get(node)
+		if err != nil {
+			return false, err
+		}
+		return passes(pod, statusOn(info))
+	}, err
 }
 
 // FitsEmpty reports whether a pod passes all filters on a node without pods. The engine does not
 // have to have the node.
 func (e *Engine) FitsEmpty(ctx context.Context, pod *v1.Pod, node *v1.Node) (bool, error) {
-	if err := e.scheduler.Cache.UpdateSnapshot(klog.FromContext(ctx), e.snapshot); err != nil {
+	statusOn, err := e.filters(ctx, pod)
+	if err != nil {
 		return false, err
 	}
 	info := framework.NewNodeInfo()
 	info.SetNode(node)
-	return e.passesFilters(ctx, pod, info)
+	return passes(pod, statusOn(info))
 }
 
-func (e *Engine) passesFilters(ctx context.Context, pod *v1.Pod, node fwk.NodeInfo) (bool, error) {
+// filters returns a function that runs the filters for a pod on a node, with the pods as they are now.
+func (e *Engine) filters(ctx context.Context, pod *v1.Pod) (func(node fwk.NodeInfo) *fwk.Status, error) {
+	if err := e.scheduler.Cache.UpdateSnapshot(klog.FromContext(ctx), e.snapshot); err != nil {
+		return nil, err
+	}
 	profile, err := e.profile(pod, "")
 	if err != nil {
-		return false, fmt.Errorf("pod %s/%s: %w", pod.Namespace, pod.Name, err)
+		return nil, fmt.Errorf("pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
-	feasible, _, err := filter(ctx, profile, framework.NewCycleState(), pod, []fwk.NodeInfo{node})
-	if err != nil {
-		return false, fmt.Errorf("pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	return filters(ctx, profile, framework.NewCycleState(), pod), nil
+}
+
+// passes reports whether the status of filters is a success. A status that does not reject the pod is an error.
+func passes(pod *v1.Pod, status *fwk.Status) (bool, error) {
+	if status.IsSuccess() || status.IsRejected() {
+		return status.IsSuccess(), nil
 	}
-	return len(feasible) > 0, nil
+	return false, fmt.Errorf("pod %s/%s: %w", pod.Namespace, pod.Name, status.AsError())
 }

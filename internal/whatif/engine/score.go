@@ -117,11 +117,10 @@ func (e *Engine) score(ctx context.Context, profile framework.Framework, pod *v1
 		return result, err
 	}
 	state := framework.NewCycleState()
-	feasible, infeasible, err := filter(ctx, profile, state, pod, nodes)
+	feasible, err := result.filter(nodes, filters(ctx, profile, state, pod))
 	if err != nil {
 		return result, err
 	}
-	result.Nodes = infeasible
 	if len(feasible) == 0 {
 		return result, nil
 	}
@@ -163,42 +162,33 @@ func (e *Engine) score(ctx context.Context, profile framework.Framework, pod *v1
 	return result, nil
 }
 
-// filter returns the nodes on which a pod fits, and the other nodes with the reason.
-func filter(
-	ctx context.Context, profile framework.Framework, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo,
-) ([]fwk.NodeInfo, []NodeScores, error) {
-	var feasible []fwk.NodeInfo
-	var infeasible []NodeScores
-	exclude := func(node fwk.NodeInfo, filter, reason string) {
-		infeasible = append(infeasible, NodeScores{
-			Name: node.Node().Name, Reason: reason, Filter: filter,
-			Plugins: map[string]PluginScore{},
-		})
-	}
-	allowed, status, _ := profile.RunPreFilterPlugins(ctx, state, pod)
-	if !status.IsSuccess() {
-		if !status.IsRejected() {
-			return nil, nil, status.AsError()
-		}
-		for _, node := range nodes {
-			exclude(node, status.Plugin(), status.Message())
-		}
-		return nil, infeasible, nil
-	}
+// filter returns the nodes on which the pod fits, and adds the other nodes with the reason.
+func (p *PodScores) filter(nodes []fwk.NodeInfo, statusOn func(node fwk.NodeInfo) *fwk.Status) (feasible []fwk.NodeInfo, err error) {
 	for _, node := range nodes {
-		if !allowed.AllNodes() && !allowed.NodeNames.Has(node.Node().Name) {
-			exclude(node, "", "node(s) didn't match the pod's constraints")
-			continue
-		}
-		status := profile.RunFilterPluginsWithNominatedPods(ctx, state, pod, node)
-		switch {
+		switch status := statusOn(node); {
 		case status.IsSuccess():
 			feasible = append(feasible, node)
 		case status.IsRejected():
-			exclude(node, status.Plugin(), status.Message())
+			p.Nodes = append(p.Nodes, NodeScores{
+				Name: node.Node().Name, Reason: status.Message(), Filter: status.Plugin(), Plugins: map[string]PluginScore{},
+			})
 		default:
-			return nil, nil, status.AsError()
+			return nil, status.AsError()
 		}
 	}
-	return feasible, infeasible, nil
+	return feasible, nil
+}
+
+// filters runs what filters compute for a pod once for all nodes, and returns a function that runs the filters on a node.
+func filters(ctx context.Context, profile framework.Framework, state fwk.CycleState, pod *v1.Pod) func(node fwk.NodeInfo) *fwk.Status {
+	allowed, status, _ := profile.RunPreFilterPlugins(ctx, state, pod)
+	return func(node fwk.NodeInfo) *fwk.Status {
+		if !status.IsSuccess() {
+			return status
+		}
+		if !allowed.AllNodes() && !allowed.NodeNames.Has(node.Node().Name) {
+			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "node(s) didn't match the pod's constraints")
+		}
+		return profile.RunFilterPluginsWithNominatedPods(ctx, state, pod, node)
+	}
 }

@@ -392,7 +392,9 @@ func TestNodesThatCanGo(t *testing.T) {
 			for _, move := range n.Moves {
 				pod := moved[move.Pod].DeepCopy()
 				pod.Spec.NodeName = ""
-				if fits, err := oracle.Fits(t.Context(), pod, move.Node); err != nil || !fits {
+				fitting, err := oracle.Fitting(t.Context(), pod)
+				must.Succeed(t, err)
+				if fits, err := fitting(move.Node); err != nil || !fits {
 					rt.Fatalf("%s: %s does not fit on %s: %v", n.Name, move.Pod, move.Node, err)
 				}
 				pod.Spec.NodeName = move.Node

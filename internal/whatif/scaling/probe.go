@@ -17,6 +17,9 @@ type schedulerProbe struct {
 	pods   []probedPod
 	nodes  []probedNode
 	added  int // number of nodes ever added
+	// fitting runs the filters for the pod fitted, which is nil if the scheduler has changed since.
+	fitted  *v1.Pod
+	fitting func(node string) (bool, error)
 	// err is the first error. After an error all calls return immediately.
 	err error
 }
@@ -57,7 +60,13 @@ func (s *schedulerProbe) Fits(ctx context.Context, pod, node int) bool {
 		ok, s.err = s.scaler.compatibility.fits(ctx, p, n)
 	} else {
 		s.stage(ctx, n)
-		ok, s.err = s.scaler.engine.Fits(ctx, p.object, n.object.Name)
+		if s.fitted != p.object {
+			s.fitted = p.object
+			if s.fitting, s.err = s.scaler.engine.Fitting(ctx, p.object); s.err != nil {
+				return false
+			}
+		}
+		ok, s.err = s.fitting(n.object.Name)
 	}
 	return ok && s.err == nil
 }
@@ -66,7 +75,7 @@ func (s *schedulerProbe) Fits(ctx context.Context, pod, node int) bool {
 func (s *schedulerProbe) stage(ctx context.Context, n *probedNode) {
 	if !n.inScheduler {
 		s.scaler.engine.AddNode(ctx, n.object)
-		n.inScheduler = true
+		n.inScheduler, s.fitted = true, nil
 	}
 }
 
@@ -76,6 +85,7 @@ func (s *schedulerProbe) Assign(ctx context.Context, pod, node int) {
 	if s.err != nil || p.class != 0 {
 		return
 	}
+	s.fitted = nil
 	if p.removed != nil && p.removed.Spec.NodeName == n.object.Name {
 		s.err = s.scaler.engine.AssignPod(ctx, p.removed)
 		p.removed = nil
@@ -92,6 +102,7 @@ func (s *schedulerProbe) Unassign(ctx context.Context, pod, _ int) {
 	if s.err != nil || p.class != 0 {
 		return
 	}
+	s.fitted = nil
 	var removed *v1.Pod
 	if removed, s.err = s.scaler.engine.UnassignPod(ctx, p.object); !p.staged {
 		p.removed = removed
@@ -115,6 +126,7 @@ func (s *schedulerProbe) RemoveLastNode(ctx context.Context) {
 // unstage removes a node from the scheduler if the probe added it.
 func (s *schedulerProbe) unstage(ctx context.Context, n *probedNode) {
 	if n.temporary && n.inScheduler && s.err == nil {
+		s.fitted = nil
 		s.err = s.scaler.engine.RemoveNode(ctx, n.object)
 	}
 }
