@@ -138,14 +138,7 @@ func (o *nodeOptions) printTable(out io.Writer, nodes []*scaling.ExplainedNode) 
 		longest = max(longest, min(len(node.Name), maxNodeName)+len(node.State))
 	}
 	for _, node := range nodes {
-		name, result := node.Name, string(node.Result)
-		var keeps []string
-		for _, c := range node.Constraints {
-			keeps = append(keeps, c.Kind+" "+c.Object)
-		}
-		if len(keeps) > 0 {
-			result = strings.Join(keeps, ", ")
-		}
+		name, result := node.Name, node.Text()
 		if !isWide {
 			name, result = format.Shorten(name, maxNodeName), format.Shorten(result, max(base.DefaultWidth-longest-16, 10))
 		}

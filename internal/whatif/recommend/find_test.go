@@ -428,6 +428,12 @@ func TestCountsNodes(t *testing.T) {
 	if err != nil || !strings.Contains(r.Verdict.Sentence, want) {
 		t.Errorf("%v, %v, want %s", r, err, want)
 	}
+	for short, want := range map[bool]string{true: "after changes: node-00002 (utilization).", false: "[node-00002 55 % 16 utilization]"} {
+		text := fmt.Sprintf("%+v", *r.Sections(short)[1])
+		if !strings.Contains(text, want) {
+			t.Errorf("short %v: %s, want %s", short, text, want)
+		}
+	}
 }
 
 // TestCountsCPUs expects hours of CPUs if nodes differ in size: the autoscaler gives each of its nodes as many as it has.

@@ -8,10 +8,14 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/report"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
 )
 
 // maxManifests is the size in bytes from which on a page has no more of what to apply.
 const maxManifests = 500_000
+
+// maxNames is the number of nodes that the short answer names.
+const maxNames = 10
 
 // Document returns the page of the result. Its tables name configurations by letters if short is set, so that they fit a terminal.
 func (r *Result) Document(short bool) (report.Document, error) {
@@ -98,5 +102,35 @@ func (r *Result) Sections(short bool) []*report.Section {
 	}
 	const units = "Overload and CPU saturation in node minutes a day, killed pods a day, nodes at most; all simulated."
 	frontier.Items = append(frontier.Items, units)
-	return []*report.Section{confirmation, frontier}
+	if r.Nodes == nil {
+		return []*report.Section{confirmation, frontier}
+	}
+	return []*report.Section{confirmation, r.nodesSection(short), frontier}
+}
+
+// nodesSection returns which nodes can go: their names if short is set, otherwise all nodes with what keeps them.
+func (r *Result) nodesSection(short bool) *report.Section {
+	section := &report.Section{
+		Title: "Nodes at the end of the recording, with these requests", Items: []string{r.Nodes.Summary + ".", r.Nodes.Rules + "."},
+	}
+	var now, later []string
+	for _, n := range r.Nodes.Nodes {
+		switch {
+		case n.Result == scaling.CanGo:
+			now = append(now, n.Name)
+		case n.Result == scaling.AfterChanges:
+			later = append(later, n.Name+" ("+n.Text()+")")
+		}
+		if !short {
+			section.Head = []string{"node", "requested", "pods", "result"}
+			section.Rows = append(section.Rows, []string{n.Name, fmt.Sprintf("%.0f %%", 100*n.Utilization), fmt.Sprint(n.Pods), n.Text()})
+		}
+	}
+	if short && len(now) > 0 {
+		section.Items = append(section.Items, "can go: "+format.Abbreviate(now, maxNames, ", ")+".")
+	}
+	if short && len(later) > 0 {
+		section.Items = append(section.Items, "after changes: "+format.Abbreviate(later, maxNames, ", ")+".")
+	}
+	return section
 }

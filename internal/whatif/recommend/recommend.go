@@ -199,7 +199,33 @@ func Find(ctx context.Context, o Options) (*Result, error) {
 	if err := s.confirm(r, best, reached); err != nil {
 		return nil, err
 	}
-	return r, nil
+	if s.CountsNodes && r.Confirmed {
+		r.Nodes, err = s.explainNodes(r)
+	}
+	return r, err
+}
+
+// explainNodes says which nodes at the end of the recording can go with the recommended requests, and what keeps the others.
+func (s *search) explainNodes(r *Result) (*scaling.NodesExplanation, error) {
+	last, err := recording.OpenAt(s.recordings[s.parts-1], time.Time{})
+	if err != nil {
+		return nil, err
+	}
+	changed := recording.RequestsOf(r.Requests)
+	for i, pod := range last.Objects.Running {
+		last.Objects.Running[i] = changed(pod)
+	}
+	config, err := r.profile.Config()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(s.ctx)
+	defer cancel()
+	e, err := engine.State{Objects: last.Objects, Now: last.Time}.Engine(ctx, engine.Scheduler{Config: config, Source: r.profile.Name})
+	if err != nil {
+		return nil, err
+	}
+	return scaling.ExplainNodes(ctx, e, last.Objects, nil)
 }
 
 // newSearch returns a search over the parts of a recording from one second to another.

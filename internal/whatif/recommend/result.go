@@ -55,7 +55,10 @@ type Result struct {
 	Requests []recording.WorkloadRequests `json:"requests,omitempty"`
 	Policy   *v1alpha1.ResourceSlack      `json:"policy,omitempty"`
 	Kept     []keptWorkloads              `json:"workloadsThatKeepTheirRequests,omitempty"`
-	Assumed  []string                     `json:"assumed"`
+	// Nodes says which nodes at the end of the recording can go with the recommended requests, and what keeps the others. It is nil with
+	// an autoscaler and for an answer that is not confirmed.
+	Nodes   *scaling.NodesExplanation `json:"nodes,omitempty"`
+	Assumed []string                  `json:"assumed"`
 
 	// Autoscaler has the simulated nodes, with the measured time until an idle node is removed.
 	Autoscaler scaling.Spec `json:"-"`

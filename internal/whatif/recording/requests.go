@@ -48,19 +48,29 @@ func (in *Input) SetRequests(list []WorkloadRequests) {
 	if len(list) == 0 {
 		return
 	}
+	changed := RequestsOf(list)
+	for i := range in.Pods {
+		p := &in.Pods[i]
+		if pod := changed(p.Object); pod != p.Object {
+			p.Object, p.Requests, p.Resources, p.Shape = pod, PodAmounts(pod), demandOf(pod), 0
+		}
+	}
+	setShapes(in.Pods)
+}
+
+// RequestsOf returns a function that returns a copy of a pod with the requests of its workload in a list, or the pod itself.
+func RequestsOf(list []WorkloadRequests) func(pod *v1.Pod) *v1.Pod {
 	byWorkload := make(map[resources.Workload]*WorkloadRequests, len(list))
 	for i := range list {
 		r := &list[i]
 		byWorkload[resources.Workload{Namespace: r.Namespace, Kind: r.Kind, Name: r.Name}] = r
 	}
-	for i := range in.Pods {
-		p := &in.Pods[i]
-		if r := byWorkload[resources.WorkloadOf(p.Object)]; r != nil {
-			p.Object = SetRequests(p.Object, r.CPU, r.Memory)
-			p.Requests, p.Resources, p.Shape = PodAmounts(p.Object), demandOf(p.Object), 0
+	return func(pod *v1.Pod) *v1.Pod {
+		if r := byWorkload[resources.WorkloadOf(pod)]; r != nil {
+			return SetRequests(pod, r.CPU, r.Memory)
 		}
+		return pod
 	}
-	setShapes(in.Pods)
 }
 
 // SetRequests returns a copy of a pod whose containers request an amount of CPU, in millicores, and of memory, in bytes, together; 0 keeps

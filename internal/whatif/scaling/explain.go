@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -57,13 +58,27 @@ type ExplainedNode struct {
 // Result says whether a node can go.
 type Result string
 
-// The results for nodes. A node that takes pods is kept by nothing but the pods of nodes that can go.
+// The results for nodes. A node that takes pods is kept by nothing but the pods of nodes that can go. Nodes that can go after changes can
+// go together with these, if their constraints change.
 const (
 	CanGo          Result = "can go"
+	AfterChanges   Result = "can go after changes"
 	takesPods      Result = "takes pods"
 	isHeld         Result = "held"
 	isBeingDeleted Result = "is being deleted"
 )
+
+// Text says whether the node can go or, if constraints keep it, which.
+func (n *ExplainedNode) Text() string {
+	if len(n.Constraints) == 0 {
+		return string(n.Result)
+	}
+	keeps := make([]string, len(n.Constraints))
+	for i, c := range n.Constraints {
+		keeps[i] = strings.TrimSuffix(c.Kind+" "+c.Object, " "+n.Name)
+	}
+	return strings.Join(keeps, ", ")
+}
 
 // Move is a node on which a pod fits.
 type Move struct {
@@ -216,8 +231,8 @@ func (x *explainer) pack() {
 	x.removals = autoscaler.NewRemovals(nodes, items, x.probe)
 }
 
-// removeTogether tries to remove all nodes: first those without constraints, one after the other, then each of the others as if its
-// constraints had changed, and at last those kept by budgets only, one after the other. It returns the sums.
+// removeTogether tries to remove all nodes, one after the other: first those without constraints, then, as if their constraints had
+// changed, those kept by budgets only, and at last all others. It returns the sums.
 func (x *explainer) removeTogether(ctx context.Context) string {
 	can, withBudgets, others, objects := 0, 0, 0, map[string]bool{}
 	var held []*ExplainedNode
@@ -228,10 +243,18 @@ func (x *explainer) removeTogether(ctx context.Context) string {
 			held = append(held, n)
 		}
 	}
-	for _, n := range held {
-		if slices.ContainsFunc(n.Constraints, func(c Constraint) bool { return c.Kind != kindBudget }) {
-			others++
-		} else if x.removals.Try(ctx, n.index, true, false).Succeeds() {
+	onlyBudgets := func(n *ExplainedNode) bool {
+		return !slices.ContainsFunc(n.Constraints, func(c Constraint) bool { return c.Kind != kindBudget })
+	}
+	for _, budgets := range []bool{true, false} {
+		for _, n := range held {
+			if onlyBudgets(n) != budgets || !x.removals.Try(ctx, n.index, true, false).Succeeds() {
+				continue
+			}
+			if n.Result = AfterChanges; !budgets {
+				others++
+				continue
+			}
 			withBudgets++
 			for _, c := range n.Constraints {
 				objects[c.Object] = true
@@ -244,7 +267,7 @@ func (x *explainer) removeTogether(ctx context.Context) string {
 			format.Abbreviate(slices.Sorted(maps.Keys(objects)), 3, ", "))
 	}
 	if others > 0 {
-		text += fmt.Sprintf("; %d more, each alone, after other changes", others)
+		text += fmt.Sprintf("; %d more after other changes", others)
 	}
 	return text
 }
