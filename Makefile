@@ -245,7 +245,7 @@ chaos: ## run ROUNDS (200) rounds of random faults against the controllers, from
 .PHONY: bench
 bench: ## run the benchmarks of docs/benchmarks.md
 	go test -run '^$$' -bench . -benchmem ./internal/scheduling/predict ./internal/autoscaler ./internal/controllers/agent ./internal/fleet/... ./load/... ./plugins/... ./slack/...
-	go test -run '^$$' -bench . -benchtime 1x -timeout 30m ./internal/cli/loadwatcher ./test/bench
+	go test -run '^$$' -bench . -benchtime 1x -timeout 30m ./internal/cli/loadwatcher ./internal/whatif/scaling ./test/bench
 
 .PHONY: lab
 lab: ## test the experiments, which are a module of their own (lab/README.md)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
@@ -30,6 +31,9 @@ func (e *Engine) RemovePod(ctx context.Context, pod *v1.Pod, node string) error 
 	}
 	return e.scheduler.Cache.RemovePod(klog.FromContext(ctx), &bound)
 }
+
+// Now returns the time of the engine's clock.
+func (e *Engine) Now() time.Time { return e.now() }
 
 // SetLoad sets the load that all profiles read.
 func (e *Engine) SetLoad(reading load.Reading) error {

@@ -52,18 +52,24 @@ type Constraint struct {
 	Pods []string `json:"pods,omitempty"`
 }
 
-// forbidsEviction reports whether a pod has the annotation by which an autoscaler does not evict it.
-func forbidsEviction(pod *v1.Pod, by string) bool {
-	if by == karpenter {
-		return pod.Annotations[doNotDisrupt] == "true"
+// forbidsEviction reports whether a pod has the annotation by which an autoscaler does not evict it at a time. Karpenter's annotation can
+// be the duration after the start of the pod for which it holds.
+func forbidsEviction(pod *v1.Pod, by string, now time.Time) bool {
+	if by != karpenter {
+		return pod.Annotations[safeToEvict] == "false"
 	}
-	return pod.Annotations[safeToEvict] == "false"
+	value := pod.Annotations[doNotDisrupt]
+	duration, err := time.ParseDuration(value)
+	started := pod.Status.StartTime
+	return value == "true" || err == nil && duration > 0 && (started == nil || now.Sub(started.Time) < duration)
 }
 
 // budget is a PodDisruptionBudget that selects a pod. It is exhausted if it allows no disruption, for the reason in text.
 type budget struct {
 	name, text  string
 	isExhausted bool
+	// freesUnready is set if pods that are not ready can be evicted nevertheless.
+	freesUnready bool
 }
 
 // budgetsByPod returns the budgets of pods, and sentences about budgets that select none.
@@ -90,7 +96,9 @@ func budgetsByPod(objects *manifest.Objects) (budgets map[*v1.Pod][]budget, warn
 		}
 		text, isExhausted := disruptions(b, pods)
 		for _, pod := range pods {
-			budgets[pod] = append(budgets[pod], budget{resources.Name(b), text, isExhausted})
+			policy := b.Spec.UnhealthyPodEvictionPolicy
+			freesUnready := policy != nil && *policy == policyv1.AlwaysAllow
+			budgets[pod] = append(budgets[pod], budget{resources.Name(b), text, isExhausted, freesUnready})
 		}
 	}
 	return budgets, warnings
@@ -129,23 +137,30 @@ func disruptions(b *policyv1.PodDisruptionBudget, pods []*v1.Pod) (text string, 
 		status.DisruptionsAllowed < 1
 }
 
-// podConstraints returns what keeps a pod on its node, by the rules of an autoscaler.
-func podConstraints(pod *v1.Pod, budgets []budget, by string) (list []Constraint) {
+// podConstraints returns what keeps a pod on its node at a time, by the rules of an autoscaler. Karpenter also respects its annotation of
+// pods that it does not evict.
+func podConstraints(pod *v1.Pod, budgets []budget, by string, now time.Time) (list []Constraint) {
 	_, isMirror := pod.Annotations[v1.MirrorPodAnnotationKey]
-	if pod.DeletionTimestamp != nil || isMirror || resources.IsNodeBound(pod) && (by != karpenter || toleratesAll(pod)) {
+	isEvicted := !isMirror && (by == karpenter && !toleratesAll(pod) || by != karpenter && !resources.IsNodeBound(pod))
+	if pod.DeletionTimestamp != nil || !isEvicted && by != karpenter {
 		return nil
 	}
 	name := resources.Name(pod)
 	switch {
-	case forbidsEviction(pod, by):
+	case forbidsEviction(pod, by, now):
 		annotation := map[string]string{karpenter: doNotDisrupt, clusterAutoscaler: safeToEvict}[by]
 		text := fmt.Sprintf("%s: %q", annotation, pod.Annotations[annotation])
 		list = []Constraint{{"annotation", name, text, "remove the annotation of " + name, nil}}
 	case by == clusterAutoscaler && pod.Annotations[safeToEvict] != "true":
 		list = ownConstraints(pod, len(budgets) > 0)
 	}
+	if !isEvicted {
+		budgets = nil
+	}
+	_, ready := podutil.GetPodCondition(&pod.Status, v1.PodReady)
 	for _, b := range budgets {
-		if b.isExhausted {
+		isFree := by == karpenter && b.freesUnready && ready != nil && ready.Status == v1.ConditionFalse
+		if b.isExhausted && !isFree {
 			list = append(list, Constraint{kindBudget, b.name, b.text, "let budget " + b.name + " allow a disruption", nil})
 		}
 	}

@@ -160,7 +160,7 @@ func (x *explainer) addNodes(objects *manifest.Objects, out *NodesExplanation) {
 			continue
 		}
 		n.free = n.free.Minus(requests)
-		n.add(podConstraints(pod, budgets[pod], n.Autoscaler))
+		n.add(podConstraints(pod, budgets[pod], n.Autoscaler, x.scaler.engine.Now()))
 		switch {
 		case resources.IsNodeBound(pod):
 			daemons[n.Name] = daemons[n.Name].Add(requests)

@@ -15,6 +15,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"pgregory.net/rapid"
@@ -81,6 +82,41 @@ func maxUnavailable(text string) func(*policyv1.PodDisruptionBudget) {
 	return func(b *policyv1.PodDisruptionBudget) { b.Spec.MaxUnavailable = new(intstr.Parse(text)) }
 }
 
+// alwaysAllow allows no disruption, but of pods that are not ready.
+func alwaysAllow(b *policyv1.PodDisruptionBudget) {
+	maxUnavailable("0")(b)
+	b.Spec.UnhealthyPodEvictionPolicy = new(policyv1.AlwaysAllow)
+}
+
+func isNotReady(p *v1.Pod) {
+	p.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionFalse}}
+}
+
+func toleratesEverything(p *v1.Pod) {
+	p.Spec.Tolerations = []v1.Toleration{{Operator: v1.TolerationOpExists}}
+}
+
+func startedBefore(age time.Duration) func(*v1.Pod) {
+	return func(p *v1.Pod) { p.Status.StartTime = new(metav1.NewTime(time.Now().Add(-age))) }
+}
+
+// zonedVolume returns claim data of namespace shop and its volume, which is in a zone.
+func zonedVolume(zone string) []apiruntime.Object {
+	inZone := v1.NodeSelectorTerm{
+		MatchExpressions: []v1.NodeSelectorRequirement{{Key: v1.LabelTopologyZone, Operator: v1.NodeSelectorOpIn, Values: []string{zone}}},
+	}
+	bound := map[string]string{"pv.kubernetes.io/bind-completed": "yes"}
+	return []apiruntime.Object{
+		&v1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv"}, Spec: v1.PersistentVolumeSpec{
+			NodeAffinity: &v1.VolumeNodeAffinity{Required: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{inZone}}},
+		}},
+		&v1.PersistentVolumeClaim{
+			ObjectMeta: metav1.ObjectMeta{Name: "data", Namespace: "shop", Annotations: bound},
+			Spec:       v1.PersistentVolumeClaimSpec{VolumeName: "pv"},
+		},
+	}
+}
+
 // newTestEngine returns a scheduler with the default profile of kube-scheduler.
 func newTestEngine(ctx context.Context, t must.TB, objects *manifest.Objects) *engine.Engine {
 	t.Helper()
@@ -115,6 +151,7 @@ func TestExplainNodes(t *testing.T) {
 		node, other func(*v1.Node)
 		pods        []*v1.Pod
 		budgets     []*policyv1.PodDisruptionBudget
+		others      []apiruntime.Object
 		want        string
 		warning     string
 	}{
@@ -256,6 +293,39 @@ func TestExplainNodes(t *testing.T) {
 			node: ofKarpenter, pods: web(ofKind("DaemonSet"), annotated[*v1.Pod](doNotDisrupt, "true")),
 			want: "held\nannotation shop/web-1: karpenter.sh/do-not-disrupt: \"true\"",
 		},
+		"a pod of a DaemonSet that stays until the node is gone": {
+			node: ofKarpenter, pods: web(ofKind("DaemonSet"), toleratesEverything, annotated[*v1.Pod](doNotDisrupt, "true")),
+			want: "held\nannotation shop/web-1: karpenter.sh/do-not-disrupt: \"true\"",
+		},
+		"a budget of such a pod": {
+			node: ofKarpenter, pods: web(ofKind("DaemonSet"), toleratesEverything),
+			budgets: []*policyv1.PodDisruptionBudget{testBudget("b", "web", maxUnavailable("0"))}, want: "can go",
+		},
+		"do not disrupt for two hours": {
+			node: ofKarpenter, pods: web(annotated[*v1.Pod](doNotDisrupt, "2h"), startedBefore(time.Hour)),
+			want: "held\nannotation shop/web-1: karpenter.sh/do-not-disrupt: \"2h\"",
+		},
+		"did not disrupt for half an hour": {
+			node: ofKarpenter, pods: web(annotated[*v1.Pod](doNotDisrupt, "30m"), startedBefore(time.Hour)), want: "can go",
+		},
+		"a pod that is not ready": {
+			node: ofKarpenter, pods: web(isNotReady), want: "can go",
+			budgets: []*policyv1.PodDisruptionBudget{testBudget("b", "web", alwaysAllow)},
+		},
+		"a pod that is ready": {
+			node: ofKarpenter, pods: web(), want: "held\nbudget shop/b: allows no disruption: 1 healthy, 1 required",
+			budgets: []*policyv1.PodDisruptionBudget{testBudget("b", "web", alwaysAllow)},
+		},
+		"a volume of another zone": {
+			node:  func(n *v1.Node) { n.Labels[v1.LabelTopologyZone] = "a" },
+			other: func(n *v1.Node) { n.Labels[v1.LabelTopologyZone] = "b" },
+			pods: web(volume(v1.VolumeSource{
+				PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "data"},
+			})),
+			others: zonedVolume("a"),
+			want: "held\nno room shop/web-1: nodes with room, such as n2, refuse it or get other pods; " +
+				"1 node: node(s) didn't match PersistentVolume's node affinity",
+		},
 		"a pod that terminates": {pods: web(func(p *v1.Pod) { p.DeletionTimestamp = new(metav1.Now()) }), other: cordoned, want: "can go"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -267,7 +337,7 @@ func TestExplainNodes(t *testing.T) {
 			if tc.other != nil {
 				tc.other(n2)
 			}
-			objects := &manifest.Objects{Nodes: []*v1.Node{n1, n2}, Running: tc.pods}
+			objects := &manifest.Objects{Nodes: []*v1.Node{n1, n2}, Running: tc.pods, Others: tc.others}
 			for _, b := range tc.budgets {
 				objects.Others = append(objects.Others, b)
 			}

@@ -264,12 +264,13 @@ func (p *pass) removeUnneeded(ctx context.Context, hold bool) error {
 // addEvictablePods adds the pods that would have to be rescheduled if a node were
 // removed.
 func (p *pass) addEvictablePods(state *NodeState, node *autoscaler.PackedNode, in *autoscaler.ScaleDownInput, probe *schedulerProbe) {
+	now := p.scaler.engine.Now()
 	for _, number := range state.Pods {
 		object := p.cluster.Pods[number].Object
 		if resources.IsNodeBound(object) || resources.HasFixedNode(object) {
 			continue
 		}
-		node.Fixed = node.Fixed || forbidsEviction(object, clusterAutoscaler) || forbidsEviction(object, karpenter)
+		node.Fixed = node.Fixed || forbidsEviction(object, clusterAutoscaler, now) || forbidsEviction(object, karpenter, now)
 		node.Pods = append(node.Pods, len(in.Pods))
 		in.Pods = append(in.Pods, p.addPod(probe, number))
 	}
