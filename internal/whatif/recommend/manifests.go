@@ -213,6 +213,9 @@ func patchText(w *recording.WorkloadRequests, u *workloadUse, comment string) ([
 	if u.template == nil && len(containers) > 1 {
 		command += "\n# Remove containers that the template lacks, which is not recorded."
 	}
+	if u.isBelowP99(w) {
+		comment += "# The memory request is below p99 of the use: pods whose use is above it are evicted first when a node runs out.\n"
+	}
 	before := recording.PodAmounts(u.pod)
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "# %s\n# %s of %s. CPU: p50 %s, p95 %s, maximum %s, requested %s.\n", command,

@@ -320,7 +320,7 @@ func (s *search) conclude(r *Result, best *candidate, parts []int) {
 		v.Answer = result.Better
 		v.Sentence = fmt.Sprintf("Use %s. %s", v.Candidate, effect)
 	}
-	v.Sentence += s.fewestText(use, parts)
+	v.Sentence += s.fewestText(use, parts) + r.belowP99Text()
 	if best != s.inForce {
 		v.Sentence += confirmedText(r, len(parts))
 	}
@@ -347,6 +347,21 @@ func (s *search) fewestText(use *candidate, parts []int) string {
 	return fmt.Sprintf(" %s make %.0f %% of what the requests of all would save.",
 		format.Part(len(use.requests.table), len(use.whole.requests.table), "workload"),
 		min(100, 100*(before-s.row(use, parts).Cost)/whole))
+}
+
+// belowP99Text counts the patches with less memory than p99 of the use, which they state.
+func (r *Result) belowP99Text() string {
+	count := 0
+	for i := range r.Requests {
+		if u := r.useOf(&r.Requests[i]); u != nil && u.isBelowP99(&r.Requests[i]) {
+			count++
+		}
+	}
+	if count == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" %s, marked in their patches, request less memory than p99 of their use.",
+		format.Part(count, len(r.Requests), "workload"))
 }
 
 // confirmedText states in how many of the parts to confirm the goals are reached.
