@@ -66,16 +66,12 @@ func (r *Result) Manifests() (out []Manifest, err error) {
 
 // profileManifest returns what gives pods a profile: Helm values for a profile that the chart has, else the configuration itself.
 func profileManifest(profile engine.NamedConfig) Manifest {
-	switch {
-	case slices.Contains(result.ChartProfiles, profile.Name):
+	if slices.Contains(result.ChartProfiles, profile.Name) {
 		return Manifest{
 			"values.yaml",
 			fmt.Appendf(nil, "# Helm values: helm upgrade -n plimsoll-system --reuse-values -f values.yaml plimsoll CHART\n"+
 				"scheduler:\n  profiles:\n  - {schedulerName: plimsoll-scheduler, use: %s}\n", profile.Name),
 		}
-	case profile.Name == "default":
-		const text = "# Pods need schedulerName: default-scheduler, whose profile is default, and no Helm value.\n"
-		return Manifest{"values.yaml", []byte(text)}
 	}
 	const file = "scheduler.yaml"
 	const command = "# helm upgrade -n plimsoll-system --reuse-values --set-file scheduler.config=%s plimsoll CHART\n%s"
