@@ -101,7 +101,7 @@ func abbreviate(names []string) string { return format.Abbreviate(names, 3, ", "
 // checkComponents reads the Deployments of Plimsoll and checks whether their replicas are ready.
 func (e *examination) checkComponents(ctx context.Context) error {
 	list, err := e.kube.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: partOfLabel})
-	if err != nil {
+	if e.unread = err != nil; e.unread {
 		return err
 	}
 	e.components = list.Items

@@ -27,10 +27,11 @@ import (
 // Level is the severity of a finding.
 type Level string
 
-// The levels. A Warning may be intended, a Problem is an error.
+// The levels. A Warning may be intended, a Problem is an error. A check with the level Unmade could not read what it checks.
 const (
 	OK      Level = "ok"
 	Warning Level = "warning"
+	Unmade  Level = "not checked"
 	Problem Level = "problem"
 )
 
@@ -79,9 +80,10 @@ type examination struct {
 	version  version.Info
 	check    string
 	findings []Finding
-	// components are the Deployments of Plimsoll. The checks that read them, the nodes and the policies
-	// keep them for later checks.
+	// components are the Deployments of Plimsoll, and unread is set if they are not known. The checks that read them, the nodes and
+	// the policies keep them for later checks.
 	components []appsv1.Deployment
+	unread     bool
 	nodes      []v1.Node
 	policies   []v1alpha1.ResourceSlack
 }
@@ -123,9 +125,11 @@ func (c *Cluster) Examine(ctx context.Context, now time.Time) ([]Finding, error)
 		case ctx.Err() != nil:
 			return e.findings, ctx.Err()
 		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-			e.add(Warning, "not checked: "+err.Error(), "grant the permissions that plimsoll doctor --help lists")
+			e.add(Unmade, err.Error(), "grant the permissions that plimsoll doctor --help lists")
 		case err != nil:
-			e.add(Warning, "not checked: "+err.Error(), "")
+			e.add(Unmade, err.Error(), "")
+		case len(e.findings) == before && e.unread:
+			e.add(Unmade, "the components are not known", "")
 		case len(e.findings) == before && len(e.components) > 0:
 			e.add(OK, "no problems found", "")
 		}

@@ -27,7 +27,7 @@ const (
 func IsFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // Decimals returns the number of decimals with which to format values that are shown together: none
-// if all are integers, otherwise about four significant digits of the largest.
+// if all are integers, otherwise three significant digits of the largest.
 func Decimals(values ...float64) int {
 	var largest float64
 	integers := true
@@ -37,12 +37,12 @@ func Decimals(values ...float64) int {
 			integers = integers && v == math.Trunc(v)
 		}
 	}
-	switch {
-	case integers || largest >= 1000:
+	switch { // what rounds to 10 has the decimals of 10
+	case integers || largest >= 99.95:
 		return 0
-	case largest >= 100:
+	case largest >= 9.995:
 		return 1
-	case largest >= 10:
+	case largest >= 0.9995:
 		return 2
 	}
 	return MaxDecimals
@@ -79,20 +79,8 @@ var plain = strings.NewReplacer(ThinSpace+"%", " %", ThinSpace, ",", Minus, "-",
 // ToPlain replaces the characters of a text for reports that terminals and scripts do not expect.
 func ToPlain(text string) string { return plain.Replace(text) }
 
-// Plain formats v for a terminal, with about three significant digits: 34,896 or -0.52.
-func Plain(v float64) string {
-	decimals := 2
-	switch size := math.Abs(v); {
-	case size >= 1000, v == math.Trunc(v):
-		decimals = 0
-	case size < 0.1:
-		decimals = 3
-	}
-	return ToPlain(Format(v, decimals))
-}
-
-// Cost formats a cost with two decimals.
-func Cost(v float64) string { return ToPlain(Format(v, 2)) }
+// Plain is Auto for a terminal: 34,896 or -0.520.
+func Plain(v float64) string { return ToPlain(Auto(v)) }
 
 // PlainSigned is Plain with a plus sign before positive values, and "0" for a value that rounds to zero.
 func PlainSigned(v float64) string {

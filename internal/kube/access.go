@@ -96,13 +96,25 @@ func (a *Access) wrap(err error) error {
 	return fmt.Errorf("--kubeconfig: %w", err)
 }
 
-// Explain returns the error of a request to the cluster, with the server and the flags that select it if the server does not respond, or
-// rejects the credentials.
+// Explain returns the error of a request to the cluster, with the server and the flags that select it if the server does not respond,
+// rejects the credentials, or forbids what a kubeconfig without credentials requests.
 func (a *Access) Explain(err error) error {
 	_, noResponse := errors.AsType[*url.Error](err)
 	config, configErr := a.Config()
-	if configErr != nil || errors.Is(err, context.Canceled) || !noResponse && !apierrors.IsUnauthorized(err) {
+	if configErr != nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	if apierrors.IsForbidden(err) && !isUser(config) {
+		err, noResponse = fmt.Errorf("%w: the kubeconfig has no user: the server forbids this to system:anonymous", err), true
+	}
+	if !noResponse && !apierrors.IsUnauthorized(err) {
 		return err
 	}
 	return fmt.Errorf("%w: --kubeconfig and --context select the server, which is %s", err, config.Host)
+}
+
+// isUser reports whether a configuration has credentials.
+func isUser(config *rest.Config) bool {
+	return config.BearerToken+config.BearerTokenFile+config.Username+config.CertFile != "" || len(config.CertData) > 0 ||
+		config.ExecProvider != nil || config.AuthProvider != nil
 }

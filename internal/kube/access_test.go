@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
@@ -125,6 +126,16 @@ func TestAccess(t *testing.T) {
 	refused := &url.Error{Op: "Get", URL: "https://a.example.com/api", Err: &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}}
 	got = (&Access{}).Explain(fmt.Errorf("reading pods: %w", refused)).Error()
 	if want := `reading pods: Get "https://a.example.com/api": dial tcp: connection refused` + selected; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	forbidden := fmt.Errorf("failed to get server groups: %w", apierrors.NewForbidden(schema.GroupResource{}, "", nil))
+	if got := (&Access{}).Explain(forbidden); !errors.Is(got, forbidden) || got.Error() != forbidden.Error() {
+		t.Errorf("%v, want the same error", got)
+	}
+	must.Succeed(t, os.WriteFile("no-user", []byte(strings.ReplaceAll(kubeconfig, ", user: u", "")), 0o600))
+	got = (&Access{Kubeconfig: "no-user"}).Explain(forbidden).Error()
+	const anonymous = ": the kubeconfig has no user: the server forbids this to system:anonymous"
+	if want := forbidden.Error() + anonymous + selected; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	other := apierrors.NewBadRequest("unknown reason")

@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/lab/experiment/scenarios"
 )
 
@@ -56,7 +55,7 @@ func (e *experiment) levelTable(w io.Writer) error {
 	for _, l := range e.levels {
 		fmt.Fprintf(w, "| %.2f |", l.use)
 		for _, name := range profiles {
-			fmt.Fprintf(w, " %s |", format.Auto(l.overload(name)))
+			fmt.Fprintf(w, " %s |", auto(l.overload(name)))
 		}
 		for _, name := range profiles[1:] {
 			text := "-"

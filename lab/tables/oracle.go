@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/lab/experiment/scenarios"
 )
@@ -56,7 +55,7 @@ func (e *experiment) oracle(of []*scenario) string {
 	if !slices.Contains(e.profiles, scenarios.Oracle) {
 		return "-"
 	}
-	return format.Auto(sum(of, scenarios.Oracle, overload))
+	return auto(sum(of, scenarios.Oracle, overload))
 }
 
 // scenarioTable writes a row for each scenario.
@@ -70,8 +69,8 @@ func (e *experiment) scenarioTable(w io.Writer) error {
 	fmt.Fprintln(w, "|---|---:|---:|---:|---:|---:|---:|---|")
 	for i := range e.scenarios {
 		v, one := &verdicts[i], []*scenario{&e.scenarios[i]}
-		fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | %s [%s, %s] | %s |\n", e.scenarios[i].Name, format.Auto(v.before), e.other(one),
-			format.Auto(v.after), e.oracle(one), e.gain(one, e.subject()),
+		fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | %s [%s, %s] | %s |\n", e.scenarios[i].Name, auto(v.before), e.other(one),
+			auto(v.after), e.oracle(one), e.gain(one, e.subject()),
 			signed(v.after-v.before), signed(v.interval.Low), signed(v.interval.High), v.text())
 	}
 	for _, name := range e.missing {
@@ -86,7 +85,7 @@ func (e *experiment) other(of []*scenario) string {
 	if best == "" {
 		return "-"
 	}
-	return fmt.Sprintf("%s (%s)", format.Auto(sum(of, best, overload)), best)
+	return fmt.Sprintf("%s (%s)", auto(sum(of, best, overload)), best)
 }
 
 // sumTable writes a row for each family.
@@ -100,7 +99,7 @@ func (e *experiment) sumTable(w io.Writer) error {
 			continue
 		}
 		before, own := sum(in, e.baseline(), overload), sum(in, e.subject(), overload)
-		fmt.Fprintf(w, "| %s | %d | %s | %s | %s | %s | %s | %s |\n", family, len(in), format.Auto(before), e.other(in), format.Auto(own),
+		fmt.Fprintf(w, "| %s | %d | %s | %s | %s | %s | %s | %s |\n", family, len(in), auto(before), e.other(in), auto(own),
 			e.oracle(in), ratio(own, before), e.gain(in, e.subject()))
 	}
 	return nil
@@ -133,14 +132,14 @@ func (e *experiment) lossTable(w io.Writer) error {
 		one := []*scenario{&e.scenarios[i]}
 		own, baseline, other := sum(one, e.subject(), overload), "", ""
 		if before := sum(one, e.baseline(), overload); own > before {
-			baseline = format.Auto(before)
+			baseline = auto(before)
 		}
 		if best := e.bestOther(one, overload); best != "" && own > sum(one, best, overload) {
 			other = e.other(one)
 		}
 		if baseline+other != "" {
 			losses++
-			fmt.Fprintf(w, "| %s | %s | %s | %s |\n", e.scenarios[i].Name, format.Auto(own), baseline, other)
+			fmt.Fprintf(w, "| %s | %s | %s | %s |\n", e.scenarios[i].Name, auto(own), baseline, other)
 		}
 	}
 	fmt.Fprintf(w, "\n%d of %d scenarios.\n", losses, len(e.scenarios))

@@ -50,7 +50,7 @@ func (e *experiment) figureTable(w io.Writer, figure result.Definition) {
 		fmt.Fprintf(w, "| %s |", s.Name)
 		for _, name := range e.profiles {
 			f := s.profile(name).Figures[figure.Name]
-			text := format.Auto(f.Mean)
+			text := auto(f.Mean)
 			switch d := f.Difference; {
 			case d == nil || d.Interval == nil || !d.Interval.ExcludesZero:
 			case figure.Direction == result.Neutral:
@@ -108,7 +108,7 @@ func (v *verdict) text() string {
 	return "-"
 }
 
-func signed(v float64) string { return format.Signed(v, format.Decimals(v)) }
+func signed(v float64) string { return format.Signed(v, decimals(v)) }
 
 // familyTable writes the overload of all profiles, summed over families and relative to the baseline.
 func (e *experiment) familyTable(w io.Writer) error {
@@ -126,7 +126,7 @@ func (e *experiment) familyTable(w io.Writer) error {
 			continue
 		}
 		before := sum(in, e.baseline(), overload)
-		fmt.Fprintf(w, "| %s | %d | %s |", family, len(in), format.Auto(before))
+		fmt.Fprintf(w, "| %s | %d | %s |", family, len(in), auto(before))
 		for _, name := range e.profiles[1:] {
 			fmt.Fprintf(w, " %s |", ratio(sum(in, name, overload), before))
 		}
@@ -156,7 +156,7 @@ func (e *experiment) committedTable(w io.Writer) error {
 	for _, figure := range committedFigures {
 		fmt.Fprintf(w, "| %s |", figure.Title())
 		for _, name := range e.profiles {
-			fmt.Fprintf(w, " %s |", format.Auto(sum(all, name, figure)/float64(len(all))))
+			fmt.Fprintf(w, " %s |", auto(sum(all, name, figure)/float64(len(all))))
 		}
 		fmt.Fprintln(w)
 	}
@@ -206,7 +206,7 @@ func (e *experiment) profileTable(w io.Writer) error {
 		len(e.seeds),
 	)
 	for _, name := range e.profiles {
-		fmt.Fprintf(w, "| `%s` | %s | %s |\n", name, format.Auto(sum(without, name, overload)), format.Auto(sum(with, name, overload)))
+		fmt.Fprintf(w, "| `%s` | %s | %s |\n", name, auto(sum(without, name, overload)), auto(sum(with, name, overload)))
 	}
 	return nil
 }

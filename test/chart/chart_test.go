@@ -187,7 +187,7 @@ func TestNothing(t *testing.T) {
 	}
 }
 
-// TestDefaultProfile expects the profile that docs/results.md recommends.
+// TestDefaultProfile expects the profile that docs/results.md recommends, and that the way back is kube-scheduler's profile alone.
 func TestDefaultProfile(t *testing.T) {
 	t.Parallel()
 	configuration := find[v1.ConfigMap](t, render(t, ""), "ConfigMap", "plimsoll-scheduler").Data["scheduler.yaml"]
@@ -197,6 +197,11 @@ func TestDefaultProfile(t *testing.T) {
 		if strings.Contains(configuration, text) != want {
 			t.Errorf("%s: want %t\n%s", text, want, configuration)
 		}
+	}
+	const back = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n- schedulerName: plimsoll-scheduler"
+	objects := render(t, "scheduler: {profiles: [{schedulerName: plimsoll-scheduler, use: default}]}")
+	if got := find[v1.ConfigMap](t, objects, "ConfigMap", "plimsoll-scheduler").Data["scheduler.yaml"]; strings.TrimSpace(got) != back {
+		t.Error(got)
 	}
 }
 
@@ -227,7 +232,7 @@ func TestBadValues(t *testing.T) {
 		"scheduler: {replica: 2}":                                "additional properties 'replica' not allowed",
 		"scheduler: {replicas: two}":                             "at '/scheduler/replicas': got string, want integer",
 		"scheduler: {profiles: []}":                              "at '/scheduler/profiles'",
-		"scheduler: {profiles: [{schedulerName: a, use: fast}]}": "value must be one of 'allocatable-least', 'batch', 'limits', 'low-risk', 'most-allocated', 'packed', 'predicted'",
+		"scheduler: {profiles: [{schedulerName: a, use: fast}]}": "value must be one of 'allocatable-least', 'batch', 'default', 'limits', 'low-risk', 'most-allocated', 'packed', 'predicted'",
 		"scheduler: {profiles: [{use: limits}]}":                 "missing property 'schedulerName'",
 		"scheduler: {profiles: [{schedulerName: a, use: limits}, {schedulerName: a, use: batch}]}": `scheduler.profiles: ` +
 			`duplicate schedulerName "a"`,
@@ -327,13 +332,13 @@ func find[T any](t *testing.T, objects []*unstructured.Unstructured, kind, name 
 	return found
 }
 
-// TestHistoryRights expects that the scheduler may get and update the ConfigMap of its history, and no other ConfigMap.
+// TestHistoryRights expects that the scheduler may get and update the ConfigMap of its history, which Helm keeps, and no other ConfigMap.
 func TestHistoryRights(t *testing.T) {
 	t.Parallel()
 	const name = "plimsoll-scheduler-history"
 	found := map[string]bool{}
 	for _, object := range render(t, alone("scheduler", "")) {
-		found[object.GetKind()+" "+object.GetName()] = true
+		found[object.GetKind()+" "+object.GetName()+object.GetAnnotations()["helm.sh/resource-policy"]] = true
 		if object.GetKind() != "Role" && object.GetKind() != "ClusterRole" {
 			continue
 		}
@@ -352,7 +357,7 @@ func TestHistoryRights(t *testing.T) {
 			found["rule"] = true
 		}
 	}
-	for _, want := range []string{"rule", "ConfigMap " + name, "RoleBinding " + name} {
+	for _, want := range []string{"rule", "ConfigMap " + name + "keep", "RoleBinding " + name} {
 		if !found[want] {
 			t.Errorf("missing: %s", want)
 		}

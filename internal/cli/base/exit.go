@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -63,17 +64,27 @@ func ExitCode(err error, otherwise int) int {
 	return otherwise
 }
 
-// Report prints an error on one line and returns the exit code; see ExitCode.
+// Report prints an error and returns the exit code; see ExitCode.
 func Report(program string, err error, otherwise int) int {
 	report(os.Stderr, program, err)
 	return ExitCode(err, otherwise)
 }
 
-// report prints an error, nothing if it is nil.
+// report prints an error, nothing if it is nil: on one line or, on a terminal, wrapped, with the last part, which is what is allowed or what
+// to do, on a line of its own.
 func report(out io.Writer, program string, err error) {
-	if err != nil {
-		fmt.Fprintf(out, "%s: %s\n", program, oneLine(strings.TrimSpace(err.Error())))
+	if err == nil {
+		return
 	}
+	text := program + ": " + oneLine(strings.TrimSpace(err.Error()))
+	if width := min(widthOf(out), DefaultWidth); isTerminal(out) && utf8.RuneCountInString(text) > width {
+		head, last := text, strings.LastIndex(text, ": ")
+		if text = ""; last > len(program) {
+			head, text = head[:last+1], "\n"+Wrap("  ", head[last+2:], width)
+		}
+		text = Wrap("", head, width) + text
+	}
+	fmt.Fprintln(out, text)
 }
 
 // oneLine returns a message of several lines as one line that is safe to print.

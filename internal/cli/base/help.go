@@ -10,19 +10,40 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Rare leaves flags of a command out of its help.
+// rare is the annotation of rare flags.
+const rare = "rare"
+
+// Rare lists flags of a command in its help under a heading of their own.
 func Rare(cmd *cobra.Command, flags ...string) {
 	for _, name := range flags {
-		if err := cmd.Flags().MarkHidden(name); err != nil {
+		if err := cmd.Flags().SetAnnotation(name, rare, nil); err != nil {
 			panic(err) // a flag that does not exist
 		}
 	}
 }
 
+// flagUsages returns the descriptions of flags, and then of the rare ones.
+func flagUsages(set *pflag.FlagSet, width int) string {
+	var common, others pflag.FlagSet
+	common.SortFlags, others.SortFlags = set.SortFlags, set.SortFlags
+	set.VisitAll(func(flag *pflag.Flag) {
+		if _, isRare := flag.Annotations[rare]; isRare {
+			others.AddFlag(flag)
+		} else {
+			common.AddFlag(flag)
+		}
+	})
+	text := common.FlagUsagesWrapped(width)
+	if others.HasAvailableFlags() {
+		text += "\nRare flags:\n" + others.FlagUsagesWrapped(width)
+	}
+	return text
+}
+
 // ConfigureHelp makes a command and its subcommands print help that fits the terminal.
 func ConfigureHelp(root *cobra.Command) {
 	cobra.AddTemplateFunc("wrap", func(text string) string { return wrapHelp(text, widthOf(os.Stdout)) })
-	cobra.AddTemplateFunc("flags", func(set *pflag.FlagSet) string { return set.FlagUsagesWrapped(widthOf(os.Stdout)) })
+	cobra.AddTemplateFunc("flags", func(set *pflag.FlagSet) string { return flagUsages(set, widthOf(os.Stdout)) })
 	cobra.AddTemplateFunc("examples", func(text string) string { return breakLines(text, widthOf(os.Stdout), " \\") })
 	cobra.AddTemplateFunc("syntax", func(text string) string { return breakLines("  "+text, widthOf(os.Stdout), "") })
 	const long = "{{. | trimTrailingWhitespaces}}"

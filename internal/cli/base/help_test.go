@@ -1,6 +1,22 @@
 package base
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// TestRareFlags checks that rare flags follow the others under a heading.
+func TestRareFlags(t *testing.T) {
+	cmd := &cobra.Command{}
+	cmd.Flags().Bool("a", false, "first")
+	cmd.Flags().Bool("b", false, "second")
+	Rare(cmd, "a")
+	const want = "      --b   second\n\nRare flags:\n      --a   first\n"
+	if got := flagUsages(cmd.Flags(), 80); got != want {
+		t.Errorf("got\n%s, want\n%s", got, want)
+	}
+}
 
 func TestBreakLines(t *testing.T) {
 	const text = "  # A long comment is continued in a comment.\n  plimsoll compare --profile a --profile b --output json\n  short"

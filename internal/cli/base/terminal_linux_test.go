@@ -2,6 +2,7 @@ package base
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -73,6 +74,25 @@ func TestPrintOnTerminal(t *testing.T) {
 	got := make([]byte, len(want))
 	if _, err := io.ReadFull(other, got); string(got) != want {
 		t.Errorf("%v, got\n%q, want\n%q", err, got, want)
+	}
+}
+
+// TestReportOnTerminal checks that an error that is wider than the terminal is wrapped, with its last part on a line of its own.
+func TestReportOnTerminal(t *testing.T) {
+	t.Setenv("COLUMNS", "")
+	for message, want := range map[string]string{
+		"--write: none":                      "plimsoll: --write: none\r\n",
+		"the folder out does not exist here": "plimsoll: the folder out does\r\nnot exist here\r\n",
+		"--write: the folder out does not exist: create it first, please": "plimsoll: --write: the folder\r\nout does not exist:\r\n" +
+			"  create it first, please\r\n",
+	} {
+		terminal, other := openTerminal(t, 30)
+		report(terminal, "plimsoll", errors.New(message))
+		must.Succeed(t, other.SetReadDeadline(time.Now().Add(time.Minute)))
+		got := make([]byte, len(want))
+		if _, err := io.ReadFull(other, got); string(got) != want {
+			t.Errorf("%v, got\n%q, want\n%q", err, got, want)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -59,11 +60,12 @@ The checks:
 The command requires the verbs get and list for nodes, pods, services, Deployments, leases,
 CRDs, ResourceSlacks, CapacityBuffers, Placements and ManagedClusters, get for services/proxy
 of the load-watcher, and create for subjectaccessreviews.
-A check without its permission is a warning that names it. Components outside the cluster are
+A check without its permission is not made, and says so. Components outside the cluster are
 not found, nor autoscalers that a cloud provider operates, nor differences between clocks.
 
-Exit codes: 0 without problems, there can be warnings; 1 if there is a problem or the API
-server cannot be reached; 2 for invalid flags.`,
+Exit codes: 0 without problems, there can be warnings; 1 if there is a problem, the API
+server cannot be reached, or none of nodes, components and definitions can be read; 2 for
+invalid flags.`,
 		Example: `  plimsoll doctor
 
   # Check every 30 seconds until interrupted, for example during an upgrade.
@@ -123,7 +125,13 @@ func (o *options) examine(ctx context.Context, cluster *doctor.Cluster, out io.W
 	if problems := len(ofLevel(findings, doctor.Problem)); problems > 0 {
 		return base.Failure(fmt.Errorf("problems: %d", problems))
 	}
-	return nil
+	unmade := ofLevel(findings, doctor.Unmade)
+	for _, check := range []string{"nodes", "components", "definitions"} {
+		if !slices.ContainsFunc(unmade, func(f doctor.Finding) bool { return f.Check == check }) {
+			return nil
+		}
+	}
+	return base.Failure(errors.New("nodes, components and definitions could not be read"))
 }
 
 // parseName parses the value of --autoscaler, which may be empty.
@@ -139,7 +147,7 @@ func parseName(text string) (types.NamespacedName, error) {
 }
 
 // levels are the levels of findings that are printed one by one, the most severe first.
-var levels = []doctor.Level{doctor.Problem, doctor.Warning}
+var levels = []doctor.Level{doctor.Problem, doctor.Unmade, doctor.Warning}
 
 // printFindings prints the problems, the warnings, each with its remedy, and the checks without either in one line.
 func printFindings(out io.Writer, findings []doctor.Finding) {
@@ -201,12 +209,16 @@ func fineChecks(findings []doctor.Finding) []string {
 	return fine
 }
 
-// summary returns the numbers of problems, warnings and checks.
+// summary returns the numbers of problems, warnings, and checks that were made and were not.
 func summary(findings []doctor.Finding) string {
-	checks := map[string]bool{}
+	checks, unmade := map[string]bool{}, ofLevel(findings, doctor.Unmade)
 	for _, f := range findings {
 		checks[f.Check] = true
 	}
-	return fmt.Sprintf("%s, %s, %s", format.Of(len(ofLevel(findings, doctor.Problem)), "problem"),
-		format.Of(len(ofLevel(findings, doctor.Warning)), "warning"), format.Of(len(checks), "check"))
+	text := fmt.Sprintf("%s, %s, %s", format.Of(len(ofLevel(findings, doctor.Problem)), "problem"),
+		format.Of(len(ofLevel(findings, doctor.Warning)), "warning"), format.Of(len(checks)-len(unmade), "check"))
+	if len(unmade) > 0 {
+		text += fmt.Sprintf(", %d not made", len(unmade))
+	}
+	return text
 }

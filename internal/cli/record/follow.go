@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -96,7 +97,7 @@ func (f *Following) Settings(cmd *cobra.Command, folder, rotateFlag string, rota
 	if err != nil {
 		return nil, err
 	}
-	usage, err := f.usage(client)
+	usage, err := f.usage(cmd.Context(), client)
 	if err != nil {
 		return nil, flagNames(err)
 	}
@@ -118,12 +119,33 @@ func (f *Following) Settings(cmd *cobra.Command, folder, rotateFlag string, rota
 	return settings, nil
 }
 
-// usage returns the source of the usage of pods: Prometheus if its URL is set, and else the metrics API.
-func (f *Following) usage(client *kubernetes.Clientset) (load.PodSource, error) {
+// mayPass are failures that a Prometheus server can have for a time.
+var mayPass = []load.Reason{load.Empty, load.Unreachable, load.Timeout, load.Throttled, load.TooLarge}
+
+// usage returns the source of the usage of pods: Prometheus if its URL is set, and else the metrics API. It returns an error if the server at
+// the URL responds three times as no Prometheus does that works: a recording without usage has no use.
+func (f *Following) usage(ctx context.Context, client *kubernetes.Clientset) (load.PodSource, error) {
 	if f.config.Server.Address == "" {
 		return metricsserver.NewPods(metricsserver.OpenPods(client.CoreV1().RESTClient()))
 	}
-	return prometheus.NewPods(f.config.Server)
+	source, err := prometheus.NewPods(f.config.Server)
+	if err != nil {
+		return nil, err
+	}
+	for range 3 {
+		bounded, cancel := context.WithTimeout(ctx, 30*time.Second)
+		_, err = source.ReadPods(bounded)
+		cancel()
+		if err == nil || slices.Contains(mayPass, load.ReasonOf(err)) {
+			return source, nil
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	return nil, base.Failure(fmt.Errorf("usage of pods: %s: %w", source, err))
 }
 
 // followCluster records the cluster until the command is interrupted.

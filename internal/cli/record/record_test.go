@@ -2,6 +2,8 @@ package record
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -78,6 +80,39 @@ func TestLoadSource(t *testing.T) {
 			}
 			if strings.TrimSuffix(got, "\n") != tc.want {
 				t.Errorf("%s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestNoPrometheus expects that following a cluster does not start with a server that is no Prometheus or always fails, but does with one that
+// has no data yet or does not run.
+func TestNoPrometheus(t *testing.T) {
+	for name, tc := range map[string]struct {
+		status     int
+		body, want string
+	}{
+		"Grafana":     {http.StatusOK, "<!DOCTYPE html>", "found no Prometheus at "},
+		"another":     {http.StatusOK, `{"status": "ok"}`, "usage of pods: Prometheus at "},
+		"failing":     {http.StatusInternalServerError, "oops", "status 500 Internal Server Error: oops"},
+		"no data":     {http.StatusOK, `{"status": "success", "data": {"resultType": "vector", "result": []}}`, ""},
+		"not running": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(tc.status)
+				fmt.Fprint(w, tc.body)
+			}))
+			defer server.Close()
+			if tc.status == 0 {
+				server.Close()
+			}
+			var f Following
+			f.config.Server.Address = server.URL
+			_, err := f.usage(t.Context(), nil)
+			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want %q", err, tc.want)
 			}
 		})
 	}

@@ -27,7 +27,7 @@ type options struct {
 	output  base.Output
 }
 
-// addFlags adds the flags except --output. Rare flags are left out of the help.
+// addFlags adds the flags except --output.
 func (o *options) addFlags(cmd *cobra.Command) {
 	o.objects.AddFlags(cmd, " of nodes and pods")
 	o.objects.AddAtFlag(cmd)
@@ -82,7 +82,6 @@ at weight 1.`,
 	input.AddArguments(cmd)
 	input.ExcludeLive(cmd, "filename", "recording")
 	o.output.AddFlag(cmd)
-	cmd.Flags().Lookup("load").Hidden, cmd.Flags().Lookup("now").Hidden = false, false
 	return cmd
 }
 

@@ -110,7 +110,7 @@ begins another window.`,
 	o.output.AddFlag(cmd)
 	base.CompleteWith(cmd, "candidate", engine.BuiltInProfiles...)
 	base.CompleteWith(cmd, "profile", engine.BuiltInProfiles...)
-	base.Rare(cmd, "step", "selector", "redact", "keep", "max-size", "load-source")
+	base.Rare(cmd, "step", "selector", "keep", "max-size", "load-source")
 	cmd.AddCommand(newReportCommand())
 	return cmd
 }

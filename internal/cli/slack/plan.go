@@ -53,16 +53,17 @@ workloads with placeholders of their own (annotation plimsoll.dev/slack) are rea
 the live cluster, which is not changed, or from manifests or a recording.
 
 The policy is a ResourceSlack (--policy), or the default one with --rate. With -o yaml,
-the plan is printed as the objects for an autoscaler with CapacityBuffers. The exit
-code is 0 even if the plan is not feasible: the reasons are printed, and -o json has
-the field "feasible".`,
+the plan is printed as the objects for an autoscaler with CapacityBuffers, for clusters
+without the controller: a controller leaves them alone, and does not update them. Where
+one runs, apply the policy. The exit code is 0 even if the plan is not feasible: the
+reasons are printed, and -o json has the field "feasible".`,
 		Example: `  # Plan slack for 20 % of the requests of the current cluster.
   plimsoll slack plan --rate 20%
 
   # The same, without access to the cluster from this program.
   kubectl get nodes,pods,deployments,statefulsets -A -o yaml | plimsoll slack plan -f - --rate 20%
 
-  # Create the objects of a policy.
+  # Create the objects of a policy in a cluster without the controller.
   plimsoll slack plan -f cluster/ --policy policy.yaml -o yaml | kubectl apply -f -`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd, base.Warnings(cmd.ErrOrStderr())) },
 	}
@@ -236,12 +237,16 @@ func (o *planOptions) printObjects(out io.Writer, warn func(string), policy *v1a
 		return base.InvalidValue("output", o.output.Format,
 			"table or json: only the controller creates the objects of backend "+string(backend.Name))
 	}
+	for i := range plan.Groups {
+		plan.Groups[i].Name += "-planned"
+	}
 	objects, err := backend.Objects(policy, plan, o.namespace)
 	if err != nil {
 		return err
 	}
 	var documents []string
 	for _, object := range objects {
+		object.SetLabels(nil) // a controller deletes objects with its label that no policy plans
 		raw, err := yaml.Marshal(object.Object)
 		if err != nil {
 			return err

@@ -229,12 +229,16 @@ func scenarioTable(s *result.Scenario, profile int, rows []report.FigureRow) *ba
 		}
 		return t
 	}
+	first, slack, _ := strings.Cut(s.Profiles[0].Name, ",")
 	name := func(of int) string {
-		_, slack, _ := strings.Cut(s.Profiles[0].Name, ",")
-		if text, ok := strings.CutSuffix(s.Profiles[of].Name, ","+slack); ok && strings.HasSuffix(s.Profiles[profile].Name, ","+slack) {
-			return format.Shorten(text, 14) // with the same slack
+		text, other := s.Profiles[of].Name, s.Profiles[profile].Name
+		switch {
+		case strings.HasSuffix(other, ","+slack):
+			text = strings.TrimSuffix(text, ","+slack)
+		case strings.HasPrefix(other, first+", "):
+			text = strings.TrimPrefix(text, first+", ")
 		}
-		return format.Shorten(s.Profiles[of].Name, 14)
+		return format.Shorten(text, 14)
 	}
 	t := base.NewTable("figure", name(0), name(profile), "difference")
 	for _, row := range rows {

@@ -1,6 +1,7 @@
 package whatif
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"testing"
@@ -34,6 +35,22 @@ func TestSameContent(t *testing.T) {
 			if !strings.Contains(strings.ToLower(out.String()), strings.ToLower(want)) {
 				t.Errorf("%s: %q is missing in\n%s", output, want, out.String())
 			}
+		}
+	}
+}
+
+// TestHeads expects that the heads of a table are what differs between its profiles.
+func TestHeads(t *testing.T) {
+	for other, want := range map[string]string{
+		"default, slack 30%": "SLACK 0% SLACK 30%", "predicted, slack 0%": "DEFAULT PREDICTED", "predicted, slack 30%": "DEFAULT, SL... PREDICTED, ...",
+	} {
+		var out bytes.Buffer
+		o := base.Output{Format: base.FormatTable}
+		scenarioTable(&result.Scenario{Profiles: []result.Profile{{Name: "default, slack 0%"}, {Name: other}}}, 1,
+			[]report.FigureRow{{Text: "x", Mean: "1", Cells: []report.FigureCell{{Mean: "2", Difference: "+1"}}}}).Print(&out, &o)
+		head := strings.Join(strings.Fields(out.String())[1:], " ")
+		if !strings.HasPrefix(head, want+" DIFFERENCE") {
+			t.Errorf("%s: %s, want %s", other, head, want)
 		}
 	}
 }

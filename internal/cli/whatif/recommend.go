@@ -212,7 +212,7 @@ func (o *recommendOptions) find(cmd *cobra.Command) (*recommend.Result, error) {
 	}
 	found, err := recommend.Find(cmd.Context(), o.Options)
 	if err == nil && o.isSnapshot {
-		found.FirstLook = true
+		found.FirstLook, found.Saving = true, "A first look: "+found.Saving
 		found.Verdict.Sentence = "A first look, with two days of usage generated around one reading: " + found.Verdict.Sentence +
 			" Record a day at least before you change anything."
 	}

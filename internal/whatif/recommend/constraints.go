@@ -141,8 +141,8 @@ type allowance struct {
 	// reason is why the request is kept, empty if it may change.
 	reason string
 	// before is the request of a pod. The next one is from low to high, both from LimitRanges; that of a Guaranteed pod is at least
-	// follow, with which its limit is not near its use.
-	before, low, high, follow int64
+	// follow, with which its limit is not near its use. No memory request is below floor, the median of the daily peaks.
+	before, low, high, follow, floor int64
 	// left is what the quotas of the namespace leave for all pods.
 	left int64
 }
@@ -158,8 +158,11 @@ func (c *constraints) allowanceFor(u *workloadUse, r resources.Resource) allowan
 	if used := map[v1.ResourceName]histogram{v1.ResourceCPU: u.cpu, v1.ResourceMemory: u.memory}[r.Name()]; u.isGuaranteed() {
 		a.follow = int64(math.Ceil(used.quantile(1) / nearLimit))
 	}
+	if r == resources.MemoryResource {
+		a.floor = int64(math.Ceil(u.peaks.quantile(0.5)))
+	}
 	switch {
-	case a.low > a.high:
+	case max(a.low, a.floor) > a.high:
 		a.reason = reasonConflict
 	case a.follow > min(a.before, a.high):
 		a.reason = reasonNearLimit
@@ -283,7 +286,7 @@ func (a *allowance) request(amount int64, pods int, rising *int64) (request int6
 	if a.reason != "" {
 		return 0, false
 	}
-	wanted := max(amount, a.follow)
+	wanted := max(amount, a.follow, a.floor)
 	request = min(max(wanted, a.low), a.high)
 	if rise := resources.Multiply(max(request-a.before, 0), int64(pods)); rise > a.left-*rising {
 		request = min(request, a.before+(a.left-*rising)/int64(pods))

@@ -180,14 +180,14 @@ func TestVerdict(t *testing.T) {
 				return cost(8, 1, 0)
 			}
 			return cost(10, 1, 0)
-		}, true, "Use packed, requests as they are, no slack. Cost 192.00 in place of 240.00 a day (20 % less"},
+		}, true, "Use packed, requests as they are, no slack. Cost 192 in place of 240 a day (20 % less"},
 		// 8 of 10 in part 4 and 5 of 10 in part 5: an interval of two parts has no end, but each part is cheaper.
 		"cheaper in each part by different amounts": {func(j *compare.Job) result.Run {
 			if isPacked(j) {
 				return cost(8-3*float64(j.Seed/5), 1, 0)
 			}
 			return cost(10, 1, 0)
-		}, true, "Use packed, requests as they are, no slack. Cost 156.00 in place of 240.00 a day (35 % less in all parts)"},
+		}, true, "Use packed, requests as they are, no slack. Cost 156 in place of 240 a day (35 % less in all parts)"},
 		// 1 minute more in part 5 and 1 less in part 4: 2 are allowed in sum, with 5 % more.
 		"a goal missed in one of the parts to confirm": {func(j *compare.Job) result.Run {
 			if isPacked(j) && j.Seed >= 4 {
@@ -196,7 +196,7 @@ func TestVerdict(t *testing.T) {
 				return cost(8, 1, 0)
 			}
 			return cost(10, 1, 0)
-		}, true, "Use packed, requests as they are, no slack. Cost 192.00 in place of 240.00 a day (20 % less in all parts), overload 24 node " +
+		}, true, "Use packed, requests as they are, no slack. Cost 192 in place of 240 a day (20 % less in all parts), overload 24 node " +
 			"minutes a day with either, no pods killed with either, p95 of waits 0 s with either. Simulated on the last third of the " +
 			"recording, which the search has not seen; the goals are reached over the whole third, but alone in 1 of 2 parts."},
 		// In force, pods wait 9 s, more than 5 s; with slack they do not wait, but there is more overload and a kill.
@@ -208,15 +208,15 @@ func TestVerdict(t *testing.T) {
 			run.Waits = result.Waits{9: 1000}
 			return run
 		}, false, "Keep what is in force: no configuration meets the goals, and none comes nearer: 95 % of the pods wait at most 9s, allowed 5s. " +
-			"default, requests as they are, slack rate 1% reaches the wait, for 264.00 in place of 240.00 a day, but misses: overload 48 node " +
-			"minutes a day, allowed 25.20; 24 pods killed a day, allowed 0."},
+			"default, requests as they are, slack rate 1% reaches the wait, for 264 in place of 240 a day, but misses: overload 48 node " +
+			"minutes a day, allowed 25.2; 24 pods killed a day, allowed 0."},
 		"cheaper by chance": {func(j *compare.Job) result.Run {
 			if isPacked(j) && j.Seed != 5 {
 				return cost(9.5, 1, 0)
 			}
 			return cost(10, 1, 0)
 		}, true, "Keep what is in force: the cheapest that meets the goals, packed, requests as they are, no slack, is not cheaper in each part. " +
-			"Cost 234.00 in place of 240.00 a day (2 % less, which can be chance)"},
+			"Cost 234 in place of 240 a day (2 % less, which can be chance)"},
 		"cheaper with more overload": {func(j *compare.Job) result.Run {
 			if isPacked(j) {
 				return cost(8, 2, 0)
@@ -235,7 +235,7 @@ func TestVerdict(t *testing.T) {
 			}
 			return cost(10, 1, 0)
 		}, false, "Not confirmed: packed, requests as they are, no slack meets the goals on the first two thirds, but misses on the last third: " +
-			"overload 120 node minutes a day, allowed 25.20."},
+			"overload 120 node minutes a day, allowed 25.2."},
 		// packed is cheaper, but overloaded in parts 4 and 5; predicted costs 9 and is not.
 		"the second cheapest is confirmed": {func(j *compare.Job) result.Run {
 			switch j.Profile.Name {
@@ -245,7 +245,7 @@ func TestVerdict(t *testing.T) {
 				return cost(9, 1, 0)
 			}
 			return cost(10, 1, 0)
-		}, true, "Use predicted, requests as they are, no slack. Cost 216.00 in place of 240.00 a day (10 % less in all parts), overload 24 " +
+		}, true, "Use predicted, requests as they are, no slack. Cost 216 in place of 240 a day (10 % less in all parts), overload 24 " +
 			"node minutes a day with either, no pods killed with either, p95 of waits 0 s with either. Simulated on the last third of the " +
 			"recording, which the search has not seen; goals reached in 2 of 2 parts. Cheaper on the first two thirds, but not confirmed: " +
 			"packed, requests as they are, no slack."},
@@ -424,7 +424,7 @@ func TestCountsNodes(t *testing.T) {
 	}))
 	o.Change, o.CountsNodes = Changes{Profile: true}, true
 	r, err := Find(t.Context(), o)
-	const want = "no slack. 1 of 10 nodes is not needed. Node hours 192.00 in place of 240.00 a day (20 % less"
+	const want = "no slack. 1 of 10 nodes is not needed. Node hours 192 in place of 240 a day (20 % less"
 	if err != nil || !strings.Contains(r.Verdict.Sentence, want) {
 		t.Errorf("%v, %v, want %s", r, err, want)
 	}

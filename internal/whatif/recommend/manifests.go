@@ -66,16 +66,12 @@ func (r *Result) Manifests() (out []Manifest, err error) {
 
 // profileManifest returns what gives pods a profile: Helm values for a profile that the chart has, else the configuration itself.
 func profileManifest(profile engine.NamedConfig) Manifest {
-	switch {
-	case slices.Contains(result.ChartProfiles, profile.Name):
+	if slices.Contains(result.ChartProfiles, profile.Name) {
 		return Manifest{
 			"values.yaml",
 			fmt.Appendf(nil, "# Helm values: helm upgrade -n plimsoll-system --reuse-values -f values.yaml plimsoll CHART\n"+
 				"scheduler:\n  profiles:\n  - {schedulerName: plimsoll-scheduler, use: %s}\n", profile.Name),
 		}
-	case profile.Name == "default":
-		const text = "# Pods need schedulerName: default-scheduler, whose profile is default, and no Helm value.\n"
-		return Manifest{"values.yaml", []byte(text)}
 	}
 	const file = "scheduler.yaml"
 	const command = "# helm upgrade -n plimsoll-system --reuse-values --set-file scheduler.config=%s plimsoll CHART\n%s"
@@ -212,6 +208,9 @@ func patchText(w *recording.WorkloadRequests, u *workloadUse, comment string) ([
 	}
 	if u.template == nil && len(containers) > 1 {
 		command += "\n# Remove containers that the template lacks, which is not recorded."
+	}
+	if u.isBelowP99(w) {
+		comment += "# The memory request is below p99 of the use: pods whose use is above it are evicted first when a node runs out.\n"
 	}
 	before := recording.PodAmounts(u.pod)
 	var out bytes.Buffer

@@ -1,6 +1,7 @@
 package recommend
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,15 +21,17 @@ const maxNames = 10
 // Document returns the page of the result. Its tables name configurations by letters if short is set, so that they fit a terminal.
 func (r *Result) Document(short bool) (report.Document, error) {
 	const minute = "2006-01-02 15:04"
+	goals := "Goals: " + r.Goals + "."
 	d := report.Document{
 		Result: &result.Result{Command: r.Command, Assumed: r.Assumed}, Title: "Recommendation", Sections: r.Sections(short),
 		About: fmt.Sprintf("%s: fitted on %d parts from %s to %s, confirmed on %d parts until %s. %d simulations with the code of "+
 			"kube-scheduler.", r.Source, r.Fit.Parts, r.Fit.From.Format(minute), r.Fit.To.Format(minute), r.Confirm.Parts,
 			r.Confirm.To.Format(minute), r.Simulated),
-		Boxes: []report.Box{{Title: "The goals are reached", Text: []string{r.Verdict.Sentence, "Goals: " + r.Goals + "."}}},
+		Boxes: []report.Box{{Title: r.Saving, Text: []string{r.Verdict.Sentence, goals}, IsWarning: !r.Confirmed}},
 	}
-	if !r.Confirmed {
-		d.Boxes[0].Title, d.Boxes[0].IsWarning = "Not confirmed", true
+	if short { // the number, the tables, then the sentences
+		d.Sections = append(d.Sections, &report.Section{Title: "In words", Items: []string{r.Verdict.Sentence, goals, d.About}})
+		d.About, d.Boxes = r.Saving, nil
 	}
 	if !r.Confirmed || r.FirstLook { // what to apply of a first look would be of readings that were generated
 		return d, nil
@@ -55,6 +58,7 @@ func (r *Result) Sections(short bool) []*report.Section {
 	if r.WaitPercent > 0 {
 		wait = fmt.Sprintf("wait p%g", r.WaitPercent)
 	}
+	costs := map[string]string{"node hours": "node h/day", "CPU hours of nodes": "CPU h/day"}[r.CostUnit]
 	confirmation, frontier := &report.Section{
 		Title: "On the last third",
 	}, &report.Section{
@@ -85,15 +89,15 @@ func (r *Result) Sections(short bool) []*report.Section {
 		if r.WaitPercent > 0 {
 			waited = fmt.Sprintf("%.0fs", row.WaitSeconds)
 		}
-		section.Head = []string{"configuration", "cost/day", "overload", "saturation", "killed", wait, "nodes"}
+		section.Head = []string{"configuration", cmp.Or(costs, "cost/day"), "overload", "saturation", "killed", wait, "nodes"}
 		section.Rows = append(section.Rows, []string{
-			name, format.Cost(row.Cost), format.Plain(row.Overload), format.Plain(row.Saturation), format.Plain(row.Killed), waited,
+			name, format.Plain(row.Cost), format.Plain(row.Overload), format.Plain(row.Saturation), format.Plain(row.Killed), waited,
 			fmt.Sprint(row.NodesPeak),
 		})
 	}
-	frontier.Charts = []report.Chart{report.CostChart("cost a day", "overload, node minutes a day", overload)}
+	frontier.Charts = []report.Chart{report.CostChart(r.CostUnit+" a day", "overload, node minutes a day", overload)}
 	if r.WaitPercent > 0 {
-		frontier.Charts = append(frontier.Charts, report.CostChart("cost a day", wait+", seconds", waits))
+		frontier.Charts = append(frontier.Charts, report.CostChart(r.CostUnit+" a day", wait+", seconds", waits))
 	}
 	for _, name := range names {
 		if short {

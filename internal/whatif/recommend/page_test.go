@@ -13,7 +13,7 @@ import (
 // apply only if the answer is confirmed.
 func TestDocument(t *testing.T) {
 	r := &Result{
-		Verdict: result.Verdict{Sentence: "Use <packed>."}, WaitPercent: 99, Reached: true, Missed: []string{"overload 9"},
+		Saving: "Saves <half>", CostUnit: "CPU hours of nodes", Verdict: result.Verdict{Sentence: "Use <packed>."}, WaitPercent: 99, Reached: true, Missed: []string{"overload 9"},
 		Frontier: []Row{
 			{Name: "packed", Mark: "recommended", Cost: 96, Overload: 1, WaitSeconds: 4}, {Name: "default", Mark: "in force", Cost: 192},
 		},
@@ -42,7 +42,7 @@ func TestDocument(t *testing.T) {
 			err != nil && !strings.HasSuffix(err.Error(), "on the last third overload 9") {
 			t.Errorf("confirmed %v: %v", r.Confirmed, err)
 		}
-		for _, want := range []string{"Use &lt;packed&gt;.", `<td class="n">96.00</td>`, `<td class="n">192.00</td>`, ">recommended: packed<"} {
+		for _, want := range []string{"<h2>Saves &lt;half&gt;</h2><p>Use &lt;packed&gt;.", ">CPU h/day<", `<td class="n">96</td>`, `<td class="n">192</td>`, ">recommended: packed<"} {
 			if !strings.Contains(page, want) {
 				t.Errorf("p%v: the page lacks %s", percent, want)
 			}

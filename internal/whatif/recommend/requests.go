@@ -63,6 +63,8 @@ type workloadUse struct {
 	// decayedCPU has the readings of CPU, and dailyMemory the daily peaks of memory of each pod, with weights that halve in a day before
 	// the end, as in the Vertical Pod Autoscaler.
 	decayedCPU, dailyMemory histogram
+	// peaks has the daily peaks of memory of each pod, with weight 1.
+	peaks histogram
 	// pod is the last pod of the workload, and template has the names of the containers of its template, nil if they are not known.
 	pod      *v1.Pod
 	template []string
@@ -84,6 +86,7 @@ func usesOf(r *recording.Recording, start, end int64) []*workloadUse {
 		if u == nil {
 			u = &workloadUse{
 				Workload: w, cpu: histogram{}, memory: histogram{}, decayedCPU: histogram{}, dailyMemory: histogram{},
+				peaks: histogram{},
 			}
 			byWorkload[w] = u
 		}
@@ -109,6 +112,7 @@ func usesOf(r *recording.Recording, start, end int64) []*workloadUse {
 		}
 		for before, peak := range peaks {
 			u.dailyMemory.add(peak, math.Exp2(-float64(before)))
+			u.peaks.add(peak, 1)
 		}
 	}
 	return slices.SortedFunc(maps.Values(byWorkload), func(a, b *workloadUse) int {
@@ -259,6 +263,11 @@ func (k *keptWorkloads) summary() string {
 	}
 	return fmt.Sprintf("%s %s requests %s: %s", format.Of(len(k.Workloads), "workload"),
 		format.Form(len(k.Workloads), "keeps its", "keep their"), k.Reason, text)
+}
+
+// isBelowP99 reports whether requests of the workload have less memory than the 99th percentile of its use.
+func (u *workloadUse) isBelowP99(w *recording.WorkloadRequests) bool {
+	return w.Memory > 0 && float64(w.Memory) < u.memory.quantile(0.99)
 }
 
 // text returns the kind, namespace and name of the workload.

@@ -117,11 +117,45 @@ func TestKeptWorkloads(t *testing.T) {
 	}
 }
 
+// TestMemoryFloor verifies that no memory request is below the median of the daily peaks, and that a patch with less than p99 of the use says
+// so, and is counted. In three days, 3 % of the readings are 1000 MiB, the others 100 MiB: p95 is 100, with 15 % 118 at most, and p99 1000.
+func TestMemoryFloor(t *testing.T) {
+	for name, tc := range map[string]struct {
+		isPeak func(minute int) bool
+		want   int64
+		marked bool
+	}{
+		"peaks on each day": {func(minute int) bool { return minute%1440 < 44 }, 1000, false},
+		"peaks on one day":  {func(minute int) bool { return minute < 132 }, 115, true},
+	} {
+		cpu, memory := slices.Repeat([]float64{100}, 3*1440), slices.Repeat([]float64{100}, 3*1440)
+		for i := range memory {
+			if tc.isPeak(i) {
+				memory[i] = 1000
+			}
+		}
+		uses := usesOf(recordingOf(cpu, memory), 0, 3*86400)
+		uses[0].pod.Spec.Containers = []v1.Container{{Name: "main"}}
+		rules := newRules()[3:4] // CPU p50, memory p95 + 15 %
+		fillRules(rules, uses, &constraints{}, resources.Amounts{})
+		w := &rules[0].table[0]
+		if got := w.Memory >> 20; got < tc.want || got > tc.want*105/100 {
+			t.Errorf("%s: memory %d MiB, want %d", name, got, tc.want)
+		}
+		text, err := patchText(w, uses[0], "")
+		must.Succeed(t, err)
+		counted := (&Result{Requests: rules[0].table, uses: map[resources.Workload]*workloadUse{uses[0].Workload: uses[0]}}).belowP99Text()
+		if strings.Contains(string(text), "below p99") != tc.marked || strings.HasPrefix(counted, " 1 of 1 workload,") != tc.marked {
+			t.Errorf("%s: counted %q\n%s", name, counted, text)
+		}
+	}
+}
+
 // TestManifests verifies what is written to apply a profile, and the requests of workloads of each kind.
 func TestManifests(t *testing.T) {
 	for name, want := range map[string]string{
 		"packed":           "use: packed}",
-		"default":          "# Pods need schedulerName: default-scheduler",
+		"default":          "use: default}",
 		"allocatable-most": "# helm upgrade -n plimsoll-system --reuse-values --set-file scheduler.config=scheduler.yaml plimsoll CHART\n# ", // not in the chart
 	} {
 		profile, err := engine.ReadConfig(name)

@@ -32,6 +32,9 @@ type Result struct {
 	// counts, 0 if waits are not judged.
 	Goals       string  `json:"goals"`
 	WaitPercent float64 `json:"waitPercent"`
+	// Saving states what is saved, as a number. CostUnit is what costs are: cost if nodes have prices, node hours or CPU hours.
+	Saving   string `json:"saving"`
+	CostUnit string `json:"costUnit"`
 	// Verdict has one sentence: what to change, and the cost, overload, kills and waits before and after.
 	Verdict result.Verdict `json:"verdict"`
 	// Reached is set if the goals are reached on the parts to fit, and Confirmed if they are reached in sum on the parts to confirm.
@@ -295,6 +298,10 @@ func (s *search) conclude(r *Result, best *candidate, parts []int) {
 	if use.slack.name != s.inForce.slack.name {
 		r.Policy = use.slack.policy
 	}
+	if r.CostUnit = "cost"; s.CountsNodes {
+		r.CostUnit = s.hours()
+	}
+	r.Saving = r.savingText(use == s.inForce, before.Cost, cost.Cost)
 	v := &r.Verdict
 	v.Candidate = best.name()
 	effect := s.effect(&before, &cost)
@@ -323,7 +330,7 @@ func (s *search) conclude(r *Result, best *candidate, parts []int) {
 		v.Answer = result.Better
 		v.Sentence = fmt.Sprintf("Use %s. %s", v.Candidate, effect)
 	}
-	v.Sentence += s.fewestText(use, parts)
+	v.Sentence += s.fewestText(use, parts) + r.belowP99Text()
 	if best != s.inForce {
 		v.Sentence += confirmedText(r, len(parts))
 	}
@@ -352,6 +359,21 @@ func (s *search) fewestText(use *candidate, parts []int) string {
 		min(100, 100*(before-s.row(use, parts).Cost)/whole))
 }
 
+// belowP99Text counts the patches with less memory than p99 of the use, which they state.
+func (r *Result) belowP99Text() string {
+	count := 0
+	for i := range r.Requests {
+		if u := r.useOf(&r.Requests[i]); u != nil && u.isBelowP99(&r.Requests[i]) {
+			count++
+		}
+	}
+	if count == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" %s, marked in their patches, request less memory than p99 of their use.",
+		format.Part(count, len(r.Requests), "workload"))
+}
+
 // confirmedText states in how many of the parts to confirm the goals are reached.
 func confirmedText(r *Result, parts int) string {
 	reached := "goals reached"
@@ -371,7 +393,7 @@ func (s *search) shortWait() string {
 		missed := s.misses(f, base)
 		if s.goals.isReached(f, base) && (len(missed) < fewest || len(missed) == fewest && f.cost < lowest) {
 			text, fewest, lowest = fmt.Sprintf(" %s reaches the wait, for %s in place of %s a day, but misses: %s.", c.name(),
-				format.Cost(f.cost/f.days), format.Cost(base.cost/base.days), strings.Join(missed, "; ")), len(missed), f.cost
+				format.Plain(f.cost/f.days), format.Plain(base.cost/base.days), strings.Join(missed, "; ")), len(missed), f.cost
 		}
 	}
 	return text
@@ -385,6 +407,22 @@ func (s *search) hours() string {
 	return "node hours"
 }
 
+// savingText states a saving.
+func (r *Result) savingText(isKept bool, before, after float64) string {
+	if isKept {
+		return "Saves nothing: keep what is in force."
+	}
+	head, verb, share := "", "saves", 100*(1-after/max(before, 1e-9))
+	if !r.Confirmed {
+		head, verb = "Not confirmed: ", "would save"
+	}
+	if share < 0 {
+		verb, share = strings.Replace(verb, "save", "cost", 1), -share
+	}
+	text := fmt.Sprintf("%s%s %.0f %%: %s %s in place of %s a day.", head, verb, share, r.CostUnit, format.Plain(after), format.Plain(before))
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
 // effect states the figures before and after.
 func (s *search) effect(before, after *Row) string {
 	text := "Cost"
@@ -394,7 +432,7 @@ func (s *search) effect(before, after *Row) string {
 	case s.CountsNodes:
 		text = strings.ToUpper(s.hours()[:1]) + s.hours()[1:]
 	}
-	text += fmt.Sprintf(" %s in place of %s a day", format.Cost(after.Cost), format.Cost(before.Cost))
+	text += fmt.Sprintf(" %s in place of %s a day", format.Plain(after.Cost), format.Plain(before.Cost))
 	if d := after.CostDifference; d != nil && before.Cost > 0 {
 		text += " (" + s.costChange(d, before.Cost) + ")"
 	}
@@ -450,7 +488,7 @@ func figuresText(s *search, row *Row) string {
 	if s.CountsNodes {
 		costs = "It has %s " + s.hours() + " a day"
 	}
-	text := fmt.Sprintf(costs, format.Cost(row.Cost))
+	text := fmt.Sprintf(costs, format.Plain(row.Cost))
 	if !s.goals.NoUsage {
 		text += fmt.Sprintf(", with an overload of %s node minutes and %s pods killed a day", format.Plain(row.Overload),
 			format.Plain(row.Killed))

@@ -107,7 +107,11 @@ func TestFatal(t *testing.T) {
 		"another API": {func(w http.ResponseWriter, _ string, _, _, _ float64) bool {
 			fmt.Fprint(w, `{"status":"ok"}`)
 			return true
-		}, "failed 9 times"},
+		}, "failed 3 times"},
+		"a server that always fails": {func(w http.ResponseWriter, _ string, _, _, _ float64) bool {
+			w.WriteHeader(http.StatusInternalServerError)
+			return true
+		}, "failed 3 times: status 500 Internal Server Error"},
 		"a query that is not understood": {func(w http.ResponseWriter, query string, _, _, _ float64) bool {
 			return strings.Contains(query, "kube_node_info") && answer(w, http.StatusBadRequest, "bad_data", "parse error: unknown function")
 		}, "kube_node_info: bad_data: parse error: unknown function"},

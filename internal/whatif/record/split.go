@@ -16,8 +16,8 @@ import (
 )
 
 // attempts is how often a query is sent if it fails with a passing error. The attempts take at least four minutes, because an
-// error at the end of a recording loses all of it.
-const attempts = 9
+// error at the end of a recording loses all of it. Before the first response, firstAttempts are enough.
+const attempts, firstAttempts = 9, 3
 
 // kindOfError determines how a failed query is handled.
 type kindOfError int
@@ -110,8 +110,8 @@ func (r *recorder) run(
 				return err
 			}
 			return r.run(ctx, what, middle, to, query)
-		case n == attempts:
-			return fmt.Errorf("%s: %s from %s: failed %d times: %w", what, to.Sub(from), from.Format(time.RFC3339), attempts, err)
+		case n == attempts, !r.connected && n == firstAttempts:
+			return fmt.Errorf("%s: %s from %s: failed %d times: %w", what, to.Sub(from), from.Format(time.RFC3339), n, err)
 		}
 		r.log(fmt.Sprintf("%s: %v: trying again in %s", what, err, delay))
 		select {

@@ -36,7 +36,7 @@ func TestFrontier(t *testing.T) {
 	page := write(t, r)
 	read := text(t, page)
 	for _, want := range []string{
-		"Cost and benefit of slack", "cost of nodes", "20.10", "19.85 to 20.35", "101", "91", markup,
+		"Cost and benefit of slack", "cost of nodes", "20.1 (19.", "101", "91", markup,
 		"50" + format.ThinSpace + "%", "Autoscaler node groups", "slack available, mean fraction",
 	} {
 		if !strings.Contains(read, want) {
@@ -96,10 +96,10 @@ func TestMark(t *testing.T) {
 		mean, from float64
 		interval   *result.Interval
 	}{
-		"+0.079 [+0.040, +0.12]":   {0.079, 48.7, clear}, // 0.16 %
-		"+0.079 [+0.040, +0.12] *": {0.079, 15.8, clear}, // 0.5 %
-		"+0.079 [-0.040, +0.12]":   {0.079, 1, &result.Interval{Low: -0.04, High: 0.12}},
-		"-0.079 [+0.040, +0.12] *": {-0.079, 0, clear},
+		"+0.079 [+0.040, +0.120]":   {0.079, 48.7, clear}, // 0.16 %
+		"+0.079 [+0.040, +0.120] *": {0.079, 15.8, clear}, // 0.5 %
+		"+0.079 [-0.040, +0.120]":   {0.079, 1, &result.Interval{Low: -0.04, High: 0.12}},
+		"-0.079 [+0.040, +0.120] *": {-0.079, 0, clear},
 	} {
 		d := &result.Difference{Mean: tc.mean, Interval: tc.interval, More: 5}
 		if got := differenceText(d, tc.from); got != want {

@@ -178,7 +178,7 @@ func (b *Backtest) Summary() string {
 		f := &b.Figures[i]
 		if f.Main {
 			parts = append(parts, fmt.Sprintf("%s %s (measured %s, %s)",
-				f.Title(), formatValue(f.Simulated), formatValue(f.Measured), f.ErrorText()))
+				f.Title(), format.Auto(f.Simulated), format.Auto(f.Measured), f.ErrorText()))
 		}
 	}
 	placements := ""
@@ -187,15 +187,4 @@ func (b *Backtest) Summary() string {
 	}
 	return strings.TrimSpace(fmt.Sprintf("Error of the model, if %s was the profile in force: %s%s. %s",
 		b.Profile, strings.Join(parts, "; "), placements, b.Note))
-}
-
-// formatValue returns a number with about three significant digits.
-func formatValue(v float64) string {
-	switch size := math.Abs(v); {
-	case size >= 100 || v == math.Trunc(v):
-		return fmt.Sprintf("%.0f", v)
-	case size < 1:
-		return fmt.Sprintf("%.3f", v)
-	}
-	return fmt.Sprintf("%.1f", v)
 }

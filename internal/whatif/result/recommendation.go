@@ -123,7 +123,7 @@ func (s *Recommendation) use(r *Result, profile int, condition string) {
 }
 
 // ChartProfiles are the profiles that the Helm chart has (scheduler.profiles).
-var ChartProfiles = []string{"allocatable-least", "batch", "limits", "low-risk", "most-allocated", "packed", "predicted"}
+var ChartProfiles = []string{"allocatable-least", "batch", "default", "limits", "low-risk", "most-allocated", "packed", "predicted"}
 
 // describeOther adds the effect and the price of the profile with the smallest value of a figure, other than the first profile.
 func (s *Recommendation) describeOther(r *Result, figure string) {

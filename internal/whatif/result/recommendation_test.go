@@ -281,7 +281,7 @@ func TestSlackRecommendation(t *testing.T) {
 			true,
 			[][3]float64{{6, 100, 0}, {4, 103, 0}, {1.4, 107, 0}, {1, 130, 0}},
 			"Use slack 20% in place of slack 0%",
-			"1.400 s on average instead of 6 s", "cost of nodes +7",
+			"1.40 s on average instead of 6 s", "cost of nodes +7",
 		},
 		// 6 - 2.7 = 3.3 is less than two thirds of 5.
 		"a cheaper one that reduces too little": {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -58,19 +57,10 @@ type Estimate struct {
 
 // String returns a text such as "412 ± 60".
 func (e Estimate) String() string {
-	if e.Half == nil || number(*e.Half) == "0" {
-		return number(e.Sum)
+	if e.Half == nil || format.Plain(*e.Half) == "0" {
+		return format.Plain(e.Sum)
 	}
-	return number(e.Sum) + " ± " + number(*e.Half)
-}
-
-// number returns a number without digits that mean nothing.
-func number(v float64) string {
-	decimals := 0
-	if math.Abs(v) < 100 && math.Abs(v-math.Round(v)) >= 0.05 {
-		decimals = 1
-	}
-	return format.ToPlain(format.Format(v, decimals))
+	return format.Plain(e.Sum) + " ± " + format.Plain(*e.Half)
 }
 
 // addMissing adds texts to others, each once and at most result.MaxOverloaded.
@@ -275,13 +265,13 @@ func (r *Report) Basis() string {
 		}
 		return "Cannot tell: no window is complete. " + began + " after one window, an hour unless --every is set."
 	}
-	length := number(r.Hours) + " h"
+	length := format.Plain(r.Hours) + " h"
 	if r.Hours < 1 {
-		length = number(60*r.Hours) + " min"
+		length = format.Plain(60*r.Hours) + " min"
 	}
 	return fmt.Sprintf("%s of %s in total, with %s in force: %s node minutes of overload measured, %s simulated. Error of the model: %s.",
-		format.Of(r.Windows, "window"), length, r.Profiles[0], number(r.MeasuredMinutes),
-		number(r.ModelMinutes), r.Error)
+		format.Of(r.Windows, "window"), length, r.Profiles[0], format.Plain(r.MeasuredMinutes),
+		format.Plain(r.ModelMinutes), r.Error)
 }
 
 // Document returns the page of the report.
@@ -321,7 +311,7 @@ func (r *Report) Document() report.Document {
 		}
 	}
 	d.Sections = append(d.Sections, &report.Section{Title: "Measured besides overload", Items: []string{
-		"Containers killed for their memory: " + number(float64(r.MemoryKills)),
+		"Containers killed for their memory: " + format.Plain(float64(r.MemoryKills)),
 	}})
 	if len(r.Missing) > 0 {
 		d.Sections = append(d.Sections, &report.Section{Title: "Missing in the recordings", Items: r.Missing})
@@ -353,7 +343,7 @@ func (r *Report) overloadSection(title string, times func(*result.Overloaded) []
 					minutes = t.Minutes
 				}
 			}
-			cells = append(cells, number(minutes))
+			cells = append(cells, format.Plain(minutes))
 		}
 		section.Rows = append(section.Rows, cells)
 	}

@@ -108,7 +108,7 @@ func TestDoctor(t *testing.T) {
 	unprivileged, err := h.Config("unprivileged")
 	must.Succeed(t, err)
 	found = testcluster.Examine(t, unprivileged, 0)
-	testcluster.ExpectFinding(t, found, "nodes", doctor.Warning, "not checked")
+	testcluster.ExpectFinding(t, found, "nodes", doctor.Unmade, "forbidden")
 	if slices.ContainsFunc(found, func(f doctor.Finding) bool { return f.Level == doctor.Problem }) {
 		t.Errorf("problems in checks without access: %+v", found)
 	}
