@@ -117,7 +117,7 @@ func (o *outcome) add(w *writer) {
 	for _, key := range slices.SortedFunc(maps.Keys(w.existing), byName) {
 		o.held = append(o.held, *w.existing[key])
 	}
-	o.failures = append(o.failures, w.failures...)
+	o.failures, o.mirrorFailures = append(o.failures, w.failures...), append(o.mirrorFailures, w.mirrorFailures...)
 	o.unavailable, o.retryAfter = o.unavailable || w.unavailable, max(o.retryAfter, w.retryAfter)
 }
 
@@ -323,7 +323,11 @@ func (w *writer) request(ctx context.Context, key objectKey, verb string, send f
 	if !unmanaged {
 		err = fmt.Errorf("%s %s %s: %w", verb, key.kind, key.NamespacedName, err)
 	}
-	w.failures = append(w.failures, err)
+	failures := &w.failures
+	if slack.IsMirrorName(key.Name) {
+		failures = &w.mirrorFailures
+	}
+	*failures = append(*failures, err)
 	return nil
 }
 
