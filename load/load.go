@@ -78,6 +78,8 @@ type Reading struct {
 	// Lost are the errors of the series that could not be read. A Store replaces these series with the
 	// series of earlier readings while the earlier readings are fresh.
 	Lost map[Series]error
+	// Warnings are what the server says about its answers, such as that they are partial.
+	Warnings []string
 }
 
 // Source reads the load of all nodes.

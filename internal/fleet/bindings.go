@@ -13,20 +13,21 @@ import (
 func (s *State) SetClusterSet(object *clusterv1beta2.ManagedClusterSet) []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	updated := newSet(object)
-	if old := s.sets[object.Name]; old != nil && old.equals(updated) {
+	old, updated := s.sets[object.Name], newSet(object)
+	if old != nil && old.equals(updated) {
 		return nil
 	}
 	s.sets[object.Name] = updated
-	return s.placementsBoundTo(object.Name)
+	return s.placementsOf(object.Name, old, updated)
 }
 
 // DeleteClusterSet removes a cluster set.
 func (s *State) DeleteClusterSet(name string) []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	old := s.sets[name]
 	delete(s.sets, name)
-	return s.placementsBoundTo(name)
+	return s.placementsOf(name, old)
 }
 
 // SetBinding adds or updates the binding of a cluster set to a namespace.
@@ -44,7 +45,7 @@ func (s *State) DeleteBinding(namespace, name string) []types.NamespacedName {
 func (s *State) changeBinding(namespace, set string, isBound bool) []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	bound, isShared := s.bindings[namespace], s.isShared()
+	bound := s.bindings[namespace]
 	switch {
 	case bound[set] == isBound:
 		return nil
@@ -57,26 +58,56 @@ func (s *State) changeBinding(namespace, set string, isBound bool) []types.Names
 	default:
 		bound[set] = true
 	}
-	return s.placementsWhere(func(key types.NamespacedName, p *placementState) bool {
-		return key.Namespace == namespace || s.isShared() != isShared && p.workload != nil // the shares of all namespaces change
-	})
+	return s.placementsSharing(func(of string) bool { return of == namespace }, s.sets[set])
 }
 
-// placementsBoundTo returns the placements in the namespaces that a set is bound to.
-func (s *State) placementsBoundTo(set string) []types.NamespacedName {
-	return s.placementsWhere(func(key types.NamespacedName, _ *placementState) bool { return s.bindings[key.Namespace][set] })
+// placementsOf returns the placements that a change of a set, which has these versions, can change.
+func (s *State) placementsOf(name string, versions ...*set) []types.NamespacedName {
+	return s.placementsSharing(func(namespace string) bool { return s.bindings[namespace][name] }, versions...)
+}
+
+// placementsSharing returns the placements in some namespaces, and the ones with a workload that can select a cluster of sets, nil for none:
+// after a change of the sets or of their bindings, other numbers of namespaces share their clusters.
+func (s *State) placementsSharing(isIn func(namespace string) bool, sets ...*set) []types.NamespacedName {
+	s.sharers = nil
+	isShared := make([]bool, len(s.fleet))
+	for _, set := range sets {
+		if set != nil {
+			for _, i := range set.clusters(s.fleet) {
+				isShared[i] = true
+			}
+		}
+	}
+	return s.placementsWhere(func(key types.NamespacedName, p *placementState) bool {
+		if isIn(key.Namespace) || p.workload == nil || p.policy == nil {
+			return isIn(key.Namespace)
+		}
+		sets, _ := s.setsOf(key.Namespace, p.policy)
+		return slices.ContainsFunc(sets, func(set *set) bool {
+			return slices.ContainsFunc(set.clusters(s.fleet), func(i int32) bool { return isShared[i] })
+		})
+	})
 }
 
 // globalSetNamespace is the namespace to which Open Cluster Management itself binds the set of all clusters.
 const globalSetNamespace = "open-cluster-management-global-set"
 
-// isShared reports whether several namespaces are bound to cluster sets.
-func (s *State) isShared() bool {
-	n := len(s.bindings)
-	if _, isBound := s.bindings[globalSetNamespace]; isBound {
-		n--
+// sharersOf returns the number of namespaces that are bound to cluster sets with a cluster, at least 1.
+func (s *State) sharersOf(cluster string) int64 {
+	if s.sharers == nil {
+		s.sharers = make([]int64, len(s.fleet))
+		for namespace := range s.bindings {
+			if namespace != globalSetNamespace {
+				for _, i := range union(s.fleet, s.boundSets(namespace)) {
+					s.sharers[i]++
+				}
+			}
+		}
 	}
-	return n > 1
+	if i, known := s.indexOf(cluster); known {
+		return max(s.sharers[i], 1)
+	}
+	return 1
 }
 
 // setsOf returns the cluster sets of a policy in a namespace, and the names in its

@@ -41,8 +41,8 @@ type candidate struct {
 	name string
 	// summary is the summary of the cluster, nil if it has no valid one.
 	summary *fit.Summary
-	// share is the percentage of the limit and of the free capacity that the placements of the namespace may have.
-	share int64
+	// share of whole parts of the limit and of the free capacity are what the placements of the namespace may have.
+	share, whole int64
 	// left is the number of replicas that the limit of the cluster leaves beside other placements. shareLimits is set if it would be higher
 	// without the share.
 	left        int64
@@ -76,14 +76,12 @@ func (d *workloadDecision) addFits(r *decide.Request) {
 // candidateFor returns a cluster as a candidate.
 func (d *workloadDecision) candidateFor(cluster string) *candidate {
 	c := &candidate{
-		workloadDecision: d, entry: cmp.Or(d.state.entries[cluster], &entry{}), name: cluster, share: 100, left: fit.MaxReplicas,
+		workloadDecision: d, entry: cmp.Or(d.state.entries[cluster], &entry{}), name: cluster, share: 1, whole: d.state.sharersOf(cluster),
+		left: fit.MaxReplicas,
 	}
 	c.summary, _ = c.capacity.currentSummary(d.now)
-	if d.state.isShared() {
-		c.share = defaultShare
-		if c.limit != nil {
-			c.share = c.limit.share
-		}
+	if c.whole > 1 && c.limit != nil && c.limit.share > 0 {
+		c.share, c.whole = c.limit.share, 100
 	}
 	switch {
 	case c.limit == nil:
@@ -91,9 +89,9 @@ func (d *workloadDecision) candidateFor(cluster string) *candidate {
 		c.left = 0
 	default:
 		promised := c.unseenPromises(nil)
-		c.left = c.workload.CountWithin(c.limit.amounts, 100, promised)
-		if c.share < 100 {
-			ofShare := c.workload.CountWithin(c.limit.amounts, c.share, c.ofNamespace(promised))
+		c.left = c.workload.CountWithin(c.limit.amounts, 1, 1, promised)
+		if c.share < c.whole {
+			ofShare := c.workload.CountWithin(c.limit.amounts, c.share, c.whole, c.ofNamespace(promised))
 			c.left, c.shareLimits = min(c.left, ofShare), ofShare < c.left
 		}
 	}
@@ -110,10 +108,10 @@ func (c *candidate) ofNamespace(promised []fit.Part) []fit.Part {
 // setAside returns how many of a number of replicas a new promise sets aside: the running replicas, and the ones that fit and are within
 // the share of the namespace.
 func (c *candidate) setAside(replicas, fitting int64) int64 {
-	if c.share < 100 {
+	if c.share < c.whole {
 		all, promised := c.workload.CountFit(c.summary, replicas, nil, 0), c.ofNamespace(c.unseenPromises(c.summary))
 		own := all.ScaledUp - c.workload.CountFit(c.summary, replicas, promised, 0).ScaledUp
-		fitting = min(fitting, max(all.ScaledUp*c.share/100-own, 0)+c.running())
+		fitting = min(fitting, max(all.ScaledUp*c.share/c.whole-own, 0)+c.running())
 	}
 	return min(replicas, max(fitting, 0))
 }
@@ -207,6 +205,11 @@ func (c *candidate) runningThatExclude() (replicas int64) {
 	return replicas
 }
 
+// percentage returns the share of a namespace in words.
+func (c *candidate) percentage() string {
+	return fmt.Sprintf("%.3g%%", 100*float64(c.share)/float64(c.whole))
+}
+
 // describeLeft returns in words what the limit of the cluster leaves.
 func (c *candidate) describeLeft() string {
 	if err := c.limit.err; err != nil {
@@ -214,7 +217,7 @@ func (c *candidate) describeLeft() string {
 	}
 	text := fmt.Sprintf("the limit of %s on the hub leaves %s", c.name, format.Of(c.left, "replica"))
 	if c.shareLimits {
-		text += fmt.Sprintf(": the placements of a namespace may have %d%% of it", c.share)
+		text += fmt.Sprintf(": the placements of a namespace may have %s of it", c.percentage())
 	}
 	return text
 }

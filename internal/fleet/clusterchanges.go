@@ -104,8 +104,9 @@ func (s *State) resetIndexes() {
 	}
 }
 
-// resetMembers drops the members of all sets.
+// resetMembers drops the members of all sets, and the namespaces that share them.
 func (s *State) resetMembers() {
+	s.sharers = nil
 	for _, set := range s.sets {
 		set.members = nil
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // limit has the amounts that the workloads of placements may request in a cluster, and the percentage that the placements of one namespace
-// may have of them and of the free capacity. No replicas are within it if err is set.
+// may have of them and of the free capacity, 0 for the default. No replicas are within it if err is set.
 type limit struct {
 	text    string
 	amounts v1.ResourceList
@@ -25,11 +25,8 @@ type limit struct {
 	err     error
 }
 
-const (
-	// shareKey is the key of the percentage in the annotation, and defaultShare its default.
-	shareKey     = "namespaceShare"
-	defaultShare = 50
-)
+// shareKey is the key of the percentage in the annotation.
+const shareKey = "namespaceShare"
 
 // limitOf returns the limit in annotation capacityv1alpha1.AnnotationLimit of a cluster, nil if it has none.
 func limitOf(object *clusterv1.ManagedCluster) *limit {
@@ -61,7 +58,7 @@ func parseLimit(text string) (amounts v1.ResourceList, share int64, err error) {
 	if len(raw) == 0 {
 		return nil, 0, errors.New("must have an amount")
 	}
-	amounts, share = v1.ResourceList{}, defaultShare
+	amounts = v1.ResourceList{}
 	for _, name := range slices.Sorted(maps.Keys(raw)) {
 		value := strings.Trim(string(raw[name]), `" `)
 		if name == shareKey {

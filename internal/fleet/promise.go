@@ -139,9 +139,9 @@ func (c *candidate) noteAbout(promise podPromise, before note) note {
 	case c.isLimited(promise):
 		return note{
 			exceedsShare,
-			fmt.Sprintf("%s: capacity is set aside for %d of %s: the others do not fit, or exceed the %d%% of the free "+
+			fmt.Sprintf("%s: capacity is set aside for %d of %s: the others do not fit, or exceed the %s of the free "+
 				"capacity that the placements of a namespace may have", c.name, promise.Replicas-promise.Waiting,
-				format.Of(promise.Replicas, "replica"), c.share),
+				format.Of(promise.Replicas, "replica"), c.percentage()),
 		}
 	case c.workload.Parts[0].Workload.Name == "":
 	case promise.hasEnded(c.now):
@@ -161,7 +161,7 @@ func (c *candidate) noteAbout(promise podPromise, before note) note {
 
 // isLimited reports whether replicas of a promise wait because they do not fit, or exceed the share of the namespace.
 func (c *candidate) isLimited(promise podPromise) bool {
-	return c.share < 100 && promise.Waiting > 0 && !promise.hasEnded(c.now) && c.running() < promise.Replicas
+	return c.share < c.whole && promise.Waiting > 0 && !promise.hasEnded(c.now) && c.running() < promise.Replicas
 }
 
 // isUnseen reports whether a promise ended recently, and no pod of the workload was seen.

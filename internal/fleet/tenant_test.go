@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 
 	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
@@ -99,13 +98,13 @@ func TestPromiseIsCapped(t *testing.T) {
 }
 
 // TestShareOfNamespace checks that the placements of tenant a, with as many replicas as they may ask for, leave tenant b half of the free
-// capacity and of the limit, unless the limit has another share or no other namespace has clusters; and that the status says so. Of 100
-// CPUs, pods use none: promises are by the capacity, limits without end.
+// capacity and of the limit, unless the limit has another share, a third namespace has the cluster, or no other one; and that the status
+// says so. Of 100 CPUs, pods use none: promises are by the capacity, limits without end.
 func TestShareOfNamespace(t *testing.T) {
 	const unlimited = ""
 	for _, tc := range []struct {
 		limit, fitsB, statusA string
-		alone                 bool
+		alone, third          bool
 	}{
 		{limit: unlimited, fitsB: "50", statusA: "capacity is set aside for 50 of 1000000000 replicas: the others do not fit, or exceed the 50% of"},
 		{limit: `{"namespaceShare": "80%"}`, fitsB: "20", statusA: "exceed the 80% of the free capacity"},
@@ -113,6 +112,7 @@ func TestShareOfNamespace(t *testing.T) {
 		{limit: unlimited, fitsB: "0", alone: true},
 		{limit: `{"cpu": "60"}`, fitsB: "30", statusA: "leaves 0 replicas: the placements of a namespace may have 50% of it"},
 		{limit: `{"cpu": "60", "namespaceShare": "90%"}`, fitsB: "6", statusA: "the placements of a namespace may have 90% of it"},
+		{limit: `{"cpu": "60"}`, fitsB: "20", statusA: "the placements of a namespace may have 33.3% of it", third: true},
 		{limit: `{"cpu": "60"}`, fitsB: "0", statusA: "999999940 of 1000000000 replicas are in no cluster", alone: true},
 	} {
 		s := hub("a")
@@ -123,6 +123,9 @@ func TestShareOfNamespace(t *testing.T) {
 			s.SetBinding(binding(globalSetNamespace, "web"))
 		} else {
 			s.SetBinding(binding("b", "web"))
+		}
+		if tc.third {
+			s.SetBinding(binding("c", "web"))
 		}
 		s.SetCapacity(capacityOf(t, "a", now, 100, nil))
 		all := ""
@@ -185,41 +188,45 @@ func TestReleasedCapacityWakes(t *testing.T) {
 	}
 }
 
-// TestShareWakes checks that the placements with a workload of all namespaces are decided again when a second namespace is bound to a
-// cluster set, and when it no longer is: their shares change. A third namespace changes nothing for the others.
+// TestShareWakes checks the share of a namespace in the limit of a cluster, 1/n if n namespaces are bound to sets with the cluster: neither
+// bindings of other sets count, nor of sets that do not exist. The placements with a workload whose share changes are decided again.
 func TestShareWakes(t *testing.T) {
 	s := hub("a")
 	s.SetCluster(limited("a", `{"cpu": "60"}`))
+	s.SetCluster(managed("z", "set=gold"))
+	s.SetClusterSet(bySet("gold"))
 	s.SetCapacity(capacityOf(t, "a", now, 100, nil))
 	p := withWorkload(t, "p", 1, 100, "{}")
 	text := strings.Replace(p.Annotations[v1beta1.AnnotationWorkload], "true, ", `false, "divide": true, `, 1)
 	p.Annotations[v1beta1.AnnotationWorkload] = text
 	add(s, p)
 	add(s, newPlacement(t, "without-workload", "{}"))
-	for _, step := range []struct {
+	all := bySet("all")
+	all.Spec.ClusterSelector.LabelSelector = &metav1.LabelSelector{}
+	misnamed := binding("b", "web")
+	misnamed.Spec.ClusterSet = "other"
+	for i, step := range []struct {
 		change func() []types.NamespacedName
 		wakes  bool
 		want   int64
 	}{
 		{func() []types.NamespacedName { return nil }, false, 60},
 		{func() []types.NamespacedName { return s.SetBinding(binding("b", "web")) }, true, 30},
-		{func() []types.NamespacedName { return s.SetBinding(binding("c", "web")) }, false, 30},
-		{func() []types.NamespacedName { return s.DeleteBinding("b", "web") }, false, 30},
-		{func() []types.NamespacedName { return s.SetBinding(binding(globalSetNamespace, "web")) }, false, 30},
+		{func() []types.NamespacedName { return s.SetBinding(binding("c", "web")) }, true, 20},
+		{func() []types.NamespacedName { return s.SetBinding(misnamed) }, true, 30},
+		{func() []types.NamespacedName { return s.SetBinding(binding("b", "gold")) }, false, 30},
+		{func() []types.NamespacedName { return s.SetBinding(binding("b", "all")) }, false, 30},
+		{func() []types.NamespacedName { return s.SetClusterSet(all) }, true, 20},
+		{func() []types.NamespacedName { return s.SetClusterSet(bySet("all")) }, true, 30},
+		{func() []types.NamespacedName { return s.DeleteClusterSet("all") }, false, 30},
 		{func() []types.NamespacedName { return s.DeleteBinding("c", "web") }, true, 60},
-		{func() []types.NamespacedName { return s.SetBinding(binding("b", "none")) }, true, 30},
-		{func() []types.NamespacedName {
-			return s.SetBinding(&clusterv1beta2.ManagedClusterSetBinding{
-				ObjectMeta: metav1.ObjectMeta{Namespace: "b", Name: "none"},
-			})
-		}, true, 60},
 	} {
 		keys := step.change()
 		if woken := slices.Equal(keys, []types.NamespacedName{keyOf("p")}); woken != step.wakes || !woken && len(keys) > 0 {
-			t.Errorf("%+v: woke %v", step, keys)
+			t.Errorf("step %d: woke %v", i, keys)
 		}
 		if got := decideNow(t, s, "p").Promises["a"].Replicas; got != step.want {
-			t.Errorf("%+v: %d replicas", step, got)
+			t.Errorf("step %d: %d replicas, want %d", i, got, step.want)
 		}
 	}
 }

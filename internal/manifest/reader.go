@@ -23,7 +23,7 @@ import (
 // clusterScoped are the kinds that are read and have no namespace.
 var clusterScoped = []string{
 	"Node", "Namespace", "PersistentVolume", "StorageClass", "CSINode", "CSIDriver", "VolumeAttachment", "PriorityClass",
-	"DeviceClass", "ResourceSlice", "ManagedCluster", "ManagedClusterSet",
+	"DeviceClass", "ResourceSlice", "DeviceTaintRule", "ManagedCluster", "ManagedClusterSet",
 }
 
 // object is an object of the API.

@@ -1,9 +1,11 @@
 package prometheus
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"regexp"
 	"strings"
 	"time"
@@ -42,7 +44,21 @@ func NewClient(config metricprovider.Config, options endpoint.Options) (*Client,
 	if err != nil {
 		return nil, err
 	}
-	return &Client{server: server, api: promv1.NewAPI(client)}, nil
+	return &Client{server: server, api: promv1.NewAPI(partialClient{client})}, nil
+}
+
+// partialClient adds a warning to partial answers of VictoriaMetrics, which have no warnings but a field.
+type partialClient struct{ api.Client }
+
+// Do implements api.Client.
+func (c partialClient) Do(ctx context.Context, request *http.Request) (*http.Response, []byte, error) {
+	response, body, err := c.Client.Do(ctx, request)
+	const head = 200 // the field is before the data
+	if rest, isObject := bytes.CutPrefix(body, []byte("{")); isObject &&
+		bytes.Contains(body[:min(len(body), head)], []byte(`"isPartial":true`)) {
+		body = append([]byte(`{"warnings":["the answer is partial (isPartial): some of its storage did not answer"],`), rest...)
+	}
+	return response, body, err
 }
 
 // String returns the URL of the server, for messages.

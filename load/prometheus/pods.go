@@ -97,7 +97,7 @@ func (s *PodSource) findPrefix(ctx context.Context, at time.Time) (string, error
 		return "", nil
 	}
 	renamed := selector(&s.config, ContainerMemory, exportedPrefix+`pod!=""`)
-	vector, err := s.vector(ctx, "count("+renamed+")", at)
+	vector, _, err := s.vector(ctx, "count("+renamed+")", at)
 	if len(vector) > 0 && vector[0].Value > 0 {
 		return exportedPrefix, err
 	}
@@ -180,7 +180,7 @@ func memoryByPod(samples model.Vector, prefix string) (map[types.NamespacedName]
 
 // queryPods returns the result of a query of pods at a time.
 func (s *PodSource) queryPods(ctx context.Context, query string, at time.Time) (model.Vector, error) {
-	vector, err := s.vector(ctx, query, at)
+	vector, _, err := s.vector(ctx, query, at)
 	switch {
 	case err != nil:
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"math"
 	"net"
 	"regexp"
+	"slices"
 	"sync"
 	"time"
 
@@ -100,6 +101,7 @@ func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 	}
 	for i, series := range load.AllSeries {
 		reading.Rejected += values[i].rejected
+		reading.Warnings = append(reading.Warnings, values[i].warnings...)
 		if errs[i] != nil {
 			reading.Lost[series] = errs[i]
 			continue
@@ -113,6 +115,8 @@ func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 			reading.Nodes[name] = node
 		}
 	}
+	slices.Sort(reading.Warnings)
+	reading.Warnings = slices.Compact(reading.Warnings)
 	if errs[0] != nil && errs[2] != nil {
 		return load.Reading{}, load.JoinErrors(errs[0], errs[2])
 	}
@@ -131,7 +135,7 @@ func (s *Source) covered(ctx context.Context) time.Duration {
 	if s.isWindowFull || s.config.Queries != (metricprovider.Queries{}) {
 		return window
 	}
-	ages, err := s.vector(ctx, fmt.Sprintf("time() - min(min_over_time(timestamp(%s)[%s:%s]))",
+	ages, _, err := s.vector(ctx, fmt.Sprintf("time() - min(min_over_time(timestamp(%s)[%s:%s]))",
 		selector(&s.config, "node_memory_MemAvailable_bytes"), promDuration(s.config.Window), promDuration(s.config.Step)), time.Time{})
 	if err != nil || len(ages) != 1 {
 		return window
@@ -149,6 +153,7 @@ type nodeValues struct {
 	clusters clusters
 	oldest   time.Time
 	rejected int
+	warnings []string
 	// invalid is a value of a node that is no fraction.
 	invalid *model.Sample
 }
@@ -159,10 +164,11 @@ func (s *Source) querySeries(ctx context.Context, series load.Series, names node
 	values := nodeValues{byNode: map[string]float64{}, clusters: clusters{}}
 	alternatives, samples, foreign := alternatives(&s.config, series), 0, "{}"
 	for _, query := range alternatives {
-		vector, err := s.vector(ctx, query, time.Time{})
+		vector, warnings, err := s.vector(ctx, query, time.Time{})
 		if err != nil {
 			return values, err
 		}
+		values.warnings = append(values.warnings, warnings...)
 		if samples += len(vector); len(vector) > 0 {
 			foreign = vector[0].Metric.String()
 		}
@@ -198,13 +204,13 @@ func nameOf(query string) string {
 	return "query " + query
 }
 
-// vector returns the result of a query at a time, the current time of the server if it is zero.
-func (c *Client) vector(ctx context.Context, query string, at time.Time) (model.Vector, error) {
-	vector, _, err := c.Query(ctx, query, at)
+// vector returns the result of a query with the warnings of the server at a time, the current time of the server if it is zero.
+func (c *Client) vector(ctx context.Context, query string, at time.Time) (model.Vector, promv1.Warnings, error) {
+	vector, warnings, err := c.Query(ctx, query, at)
 	if apiErr, ok := errors.AsType[*promv1.Error](err); ok && (apiErr.Type == promv1.ErrBadData || apiErr.Type == promv1.ErrExec) {
-		return nil, fmt.Errorf("query %s: %s", query, apiErr.Msg)
+		return nil, nil, fmt.Errorf("query %s: %s", query, apiErr.Msg)
 	}
-	return vector, err
+	return vector, warnings, err
 }
 
 // add adds the samples of a query for nodes that have no value yet. If several series belong to one node, the highest value is used, unless
@@ -283,7 +289,7 @@ func (s *Source) nodeNames(ctx context.Context) (nodeNames, error) {
 	if s.config.NodeLabel != "" {
 		return nodeNames{}, nil
 	}
-	vector, err := s.vector(ctx, fmt.Sprintf("max by (instance, nodename) (%s)", selector(&s.config, "node_uname_info")), time.Time{})
+	vector, _, err := s.vector(ctx, fmt.Sprintf("max by (instance, nodename) (%s)", selector(&s.config, "node_uname_info")), time.Time{})
 	if err != nil {
 		return nodeNames{}, err
 	}

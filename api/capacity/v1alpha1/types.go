@@ -30,7 +30,8 @@ const (
 	AnnotationPrice = "plimsoll.dev/price-per-hour"
 	// AnnotationLimit on a ManagedCluster has the amounts that the workloads of placements may request in the cluster, as JSON such
 	// as {"cpu": "1000", "memory": "4Ti", "pods": "5000", "namespaceShare": "50%"}. namespaceShare is the share of these amounts, and of
-	// the free capacity, that the placements of one namespace get if other namespaces are bound to cluster sets. The default is 50%.
+	// the free capacity, that the placements of one namespace get if other namespaces are bound to sets with the cluster. The default
+	// is an equal share for each of these namespaces.
 	AnnotationLimit = "plimsoll.dev/capacity-limit"
 )
 

@@ -340,11 +340,11 @@ type Mirrors struct {
 
 // Types of the conditions of a ResourceSlack.
 const (
-	// ConditionReady reports whether the desired slack is available.
+	// ConditionReady reports whether the desired slack is available, without the placeholders that mirror workloads.
 	ConditionReady = "Ready"
 	// ConditionFeasible reports whether placeholders can hold the desired rate and the biggest pod.
 	ConditionFeasible = "Feasible"
-	// ConditionMirrorsFeasible reports whether all workloads have the placeholders that they request. Policies
+	// ConditionMirrorsFeasible reports whether all workloads can have the placeholders that they request. Policies
 	// without such workloads do not have it. It does not change ConditionFeasible and ConditionReady, so that one
 	// workload does not change the conditions of the rate.
 	ConditionMirrorsFeasible = "MirrorsFeasible"

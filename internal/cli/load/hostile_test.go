@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +16,29 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
+
+// TestPartialAnswers checks that what a server says about partial answers is a warning: Thanos in warnings, VictoriaMetrics in a field.
+func TestPartialAnswers(t *testing.T) {
+	for head, want := range map[string]string{
+		`{"status":"success","warnings":["no store: zone b"],`: "the server warned: no store: zone b",
+		`{"status":"success","isPartial":true,`:                "the server warned: the answer is partial (isPartial)",
+		`{"status":"success","isPartial":false,`:               "",
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprintf(w, `%s"data":{"resultType":"vector","result":[{"metric":{"node":"a"},"value":[%d,"0.5"]}]}}`, head, time.Now().Unix())
+		}))
+		defer server.Close()
+		var stderr bytes.Buffer
+		cmd := NewCommand()
+		cmd.SetOut(io.Discard)
+		cmd.SetErr(&stderr)
+		cmd.SetArgs([]string{"top", "--provider=Prometheus", "--address=" + server.URL})
+		err := cmd.ExecuteContext(t.Context())
+		if got := stderr.String(); err != nil || strings.Count(got, "server warned") != min(len(want), 1) || !strings.Contains(got, want) {
+			t.Errorf("%s: %v, %q, want %q", head, err, got, want)
+		}
+	}
+}
 
 // TestHostileFeed checks that names and errors of a load source cannot control the terminal, in any output
 // format, and that a name cannot add a line.

@@ -109,6 +109,8 @@ type topResult struct {
 	Stale    int `json:"stale"`
 	// Lost has the error of each series that could not be read.
 	Lost map[string]string `json:"lost,omitempty"`
+	// Warnings are what the server says about its answers.
+	Warnings []string `json:"warnings,omitempty"`
 
 	isCurrent bool
 }
@@ -194,6 +196,9 @@ func (o *topOptions) print(reading load.Reading, now time.Time, out io.Writer, w
 	if err := o.output.Print(out, result, func(out io.Writer) { result.print(out, &o.output) }); err != nil {
 		return err
 	}
+	for _, warning := range result.Warnings {
+		warn("the server warned: " + warning)
+	}
 	if result.Rejected > 0 || result.Stale > 0 {
 		warn(fmt.Sprintf("ignored %s, invalid or of no node, and %s with outdated values only",
 			format.Of(result.Rejected, "value"), format.Of(result.Stale, "node")))
@@ -204,7 +209,7 @@ func (o *topOptions) print(reading load.Reading, now time.Time, out io.Writer, w
 func newTopResult(reading load.Reading, now time.Time) topResult {
 	result := topResult{
 		Source: reading.Source, Time: reading.Time.UTC(), AgeSeconds: now.Sub(reading.Time).Round(time.Millisecond).Seconds(),
-		WindowSeconds: reading.Window.Seconds(), Nodes: []topNode{}, Rejected: reading.Rejected, Stale: reading.Stale,
+		WindowSeconds: reading.Window.Seconds(), Nodes: []topNode{}, Rejected: reading.Rejected, Stale: reading.Stale, Warnings: reading.Warnings,
 		isCurrent: reading.IsCurrent(),
 	}
 	for _, name := range slices.Sorted(maps.Keys(reading.Nodes)) {

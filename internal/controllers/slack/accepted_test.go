@@ -169,6 +169,50 @@ func TestNotPlaced(t *testing.T) {
 	}
 }
 
+// TestMirrorsThatLack checks that what the mirrors of a workload lack is in other conditions than Ready, and that Ready still tells what
+// the placeholders of the rate lack.
+func TestMirrorsThatLack(t *testing.T) {
+	good := statusOf(1, "ReadyForProvisioning=True", "Provisioning=True")
+	unplaced := statusOf(1, "ReadyForProvisioning=True", "Provisioning=False 1/1 required new capacity")
+	for name, tc := range map[string]struct {
+		cpu, buffer string // the request of the workload, and the buffer with the status, "" for the mirror's
+		status      map[string]any
+		want        []string
+	}{
+		"fits no node": {"1000", "", good, []string{"MirrorsFeasible=True Planned", "Provisioned=False Provisioning", "Ready=True Held"}},
+		"refused":      {"1", "", statusOf(0, "ReadyForProvisioning=False no"), []string{"Accepted=False Refused", "Ready=True Held"}},
+		"not placed":   {"1", "", unplaced, []string{"MirrorsFeasible=False NotPlaced", "Provisioned=True Available", "Ready=True Held"}},
+		"the rate is not placed": {
+			"1000", "web-rate", unplaced, []string{"MirrorsFeasible=True Planned", "Provisioned=False Provisioning", "Ready=False NotPlaced"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			workload := newMirrored("api", "1")
+			workload.Namespace = testNamespace
+			workload.Spec.Template.Spec.Containers[0].Resources.Requests = list(tc.cpu, "4Gi")
+			c := controllerOf(t, interceptor.Funcs{}, append(webPool(), newPolicy("web", "web"), workload)...)
+			reconcileOnce(t, c, "web")
+			for _, object := range managed(t, c) {
+				buffer, isBuffer := strings.CutPrefix(object, "CapacityBuffer "+testNamespace+"/")
+				switch {
+				case !isBuffer:
+				case buffer == tc.buffer || tc.buffer == "" && slack.IsMirrorName(buffer):
+					answer(t, c, buffer, runtime.DeepCopyJSON(tc.status))
+				default:
+					answer(t, c, buffer, runtime.DeepCopyJSON(good))
+				}
+			}
+			c.now = func() time.Time { return time.Now().Add(2 * staleTime) }
+			got := conditionsOf(reconcileOnce(t, c, "web"))
+			for _, want := range tc.want {
+				if !slices.Contains(got, want) {
+					t.Errorf("conditions %v, want %s", got, want)
+				}
+			}
+		})
+	}
+}
+
 // TestCopyOfTemplate checks that the copy that Cluster Autoscaler made of the template of a deleted buffer is deleted before
 // the buffer is created again, and that other templates with such a name are not.
 func TestCopyOfTemplate(t *testing.T) {
@@ -372,10 +416,10 @@ func TestFailuresAreSeparate(t *testing.T) {
 				strings.Contains(got, "tenant/") {
 				t.Errorf("objects %v, want those of api and not those of tenant", objects)
 			}
-			ready := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionReady)
-			if ready.Status != metav1.ConditionFalse || ready.Reason != tc.reason ||
-				!strings.Contains(ready.Message, "applying PodTemplate tenant/aaa-deployment-") || policy.Status.Placeholders != 5 {
-				t.Errorf("condition %v, status %+v", ready, policy.Status)
+			mirrors := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionMirrorsFeasible)
+			if mirrors.Status != metav1.ConditionFalse || mirrors.Reason != tc.reason ||
+				!strings.Contains(mirrors.Message, "applying PodTemplate tenant/aaa-deployment-") || policy.Status.Placeholders != 5 {
+				t.Errorf("condition %v, status %+v", mirrors, policy.Status)
 			}
 			refuse = false
 			if got := conditionsOf(reconcileOnce(t, c, "web")); !slices.Contains(got, "Ready=False Provisioning") &&

@@ -40,8 +40,9 @@ type outcome struct {
 	answers []slack.Answer
 	// held are the existing objects that remain. Objects that were just written have no status.
 	held []unstructured.Unstructured
-	// failures are the errors of single objects. The objects of other groups are written.
-	failures []error
+	// failures are the errors of single objects, and mirrorFailures those of objects that mirror workloads. The objects of other groups are
+	// written.
+	failures, mirrorFailures []error
 	// unavailable reports whether the API server does not serve the kinds of the backend.
 	unavailable bool
 	// disabled reports whether the backend is not enabled. Nothing is then written or deleted.
@@ -197,7 +198,7 @@ func (c *Controller) deleteObjects(ctx context.Context, policy string) (result r
 	}
 	deleted, err := runWriters(ctx, c.newWriters(existing, nil, c.namespace, false), c.namespace)
 	if err == nil {
-		err = errors.Join(deleted.failures...)
+		err = errors.Join(slices.Concat(deleted.failures, deleted.mirrorFailures)...)
 	}
 	if err != nil {
 		return result, err

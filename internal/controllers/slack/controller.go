@@ -259,10 +259,11 @@ func (c *Controller) addPods(ctx context.Context, cluster *slack.Cluster) error 
 type observation struct {
 	plan slack.Plan
 	// capacity is the capacity of the pool, free the sum over its nodes, and placeable the number of placeholders
-	// of the plan that fit.
+	// of the plan that fit. fitsRate is set if all placeholders fit that mirror no workload, without the ones that do.
 	capacity  *slack.Capacity
 	free      v1.ResourceList
 	placeable int64
+	fitsRate  bool
 	// overlap is the first name of another policy that selects a node of the pool, empty if there is none.
 	overlap string
 	// outcome is the result of writing the plan.
@@ -318,6 +319,12 @@ func (c *Controller) place(ctx context.Context, o *observation) error {
 		}
 	}
 	o.placeable = o.capacity.Placeable(o.plan, pods)
+	rate, count := o.plan, int64(0)
+	rate.Groups = slices.DeleteFunc(slices.Clone(rate.Groups), func(g slack.Group) bool { return g.Mirror != nil })
+	for _, group := range rate.Groups {
+		count += group.Count
+	}
+	o.fitsRate = o.capacity.Placeable(rate, nil) >= count
 	return nil
 }
 

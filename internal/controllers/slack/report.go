@@ -87,7 +87,15 @@ func (c *Controller) report(ctx context.Context, policy *v1alpha1.ResourceSlack,
 	status := policy.Status.DeepCopy()
 	c.mu.Lock()
 	t.answers = o.answers
-	unplaced := c.unplaced(o.answers, meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionProvisioned))
+	isMirror := func(a slack.Answer) bool { return slack.IsMirrorName(a.Name) }
+	rate := slices.DeleteFunc(slices.Clone(o.answers), isMirror)
+	mirrors := slices.DeleteFunc(slices.Clone(o.answers), func(a slack.Answer) bool { return !isMirror(a) })
+	fits := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionProvisioned)
+	unplacedMirrors := c.unplaced(mirrors, fits)
+	if fits != nil && fits.Status != metav1.ConditionTrue && o.fitsRate { // for how long is not known
+		fits = &metav1.Condition{Status: metav1.ConditionTrue}
+	}
+	unplaced := c.unplaced(rate, fits)
 	c.mu.Unlock()
 	plan := o.plan
 	status.Base, status.Target = inMebibytes(plan.Base), inMebibytes(plan.Target)
@@ -119,11 +127,10 @@ func (c *Controller) report(ctx context.Context, policy *v1alpha1.ResourceSlack,
 	if o.ignoresStrategy {
 		accepted.Message += "; spec.provisioningStrategy is not passed on: the installed CapacityBuffer has no such field"
 	}
-	provisioned := provisionedCondition(status, summary)
 	conditions := []metav1.Condition{
-		feasibleCondition(plan, summary), provisioned, readyCondition(backend, o, accepted, provisioned, unplaced, summary),
+		feasibleCondition(plan, summary), provisionedCondition(status, summary), readyCondition(backend, o, acceptedCondition(rate), unplaced, summary),
 	}
-	if mirrors := mirrorsCondition(plan, status.Mirrored); mirrors.Message != "" {
+	if mirrors := mirrorsCondition(o, status.Mirrored, unplacedMirrors); mirrors.Message != "" {
 		conditions = append(conditions, mirrors)
 	}
 	if backend.Virtual && !o.unavailable {
@@ -155,19 +162,26 @@ func feasibleCondition(plan slack.Plan, summary string) metav1.Condition {
 	return condition
 }
 
-// mirrorsCondition returns the condition MirrorsFeasible of a plan with a number of mirrors. It has no message if no
-// workload requests placeholders.
-func mirrorsCondition(plan slack.Plan, mirrors int64) metav1.Condition {
+// mirrorsCondition returns the condition MirrorsFeasible of a plan with a number of mirrors, some of which the autoscaler cannot place. It
+// has no message if no workload requests placeholders.
+func mirrorsCondition(o observation, mirrors int64, unplaced []string) metav1.Condition {
 	condition := metav1.Condition{
-		Type: v1alpha1.ConditionMirrorsFeasible, Status: metav1.ConditionTrue, Reason: reasonPlanned,
-		Message: joinReasons(plan.MirrorReasons),
+		Type: v1alpha1.ConditionMirrorsFeasible, Status: metav1.ConditionFalse, Reason: reasonNotFeasible,
+		Message: joinReasons(o.plan.MirrorReasons),
 	}
 	switch {
-	case !plan.MirrorsFeasible:
-		condition.Status, condition.Reason = metav1.ConditionFalse, reasonNotFeasible
+	case !o.plan.MirrorsFeasible:
+		return condition
+	case len(o.mirrorFailures) > 0:
+		condition.Reason, condition.Message = reasonOfFailures(o.mirrorFailures)
+		return condition
+	case len(unplaced) > 0:
+		condition.Reason, condition.Message = reasonNotPlaced, notPlaced+joinReasons(unplaced)
+		return condition
 	case condition.Message == "" && mirrors > 0:
 		condition.Message = format.Of(mirrors, "placeholder") + " as requested by workloads"
 	}
+	condition.Status, condition.Reason = metav1.ConditionTrue, reasonPlanned
 	return condition
 }
 
@@ -235,10 +249,12 @@ func (c *Controller) unplaced(answers []slack.Answer, provisioned *metav1.Condit
 	return texts
 }
 
-// readyCondition returns the condition Ready: the first cause for which slack is not available.
-func readyCondition(
-	backend *slack.Backend, o observation, accepted, provisioned metav1.Condition, unplaced []string, summary string,
-) metav1.Condition {
+// notPlaced begins the message about buffers that the autoscaler cannot place.
+const notPlaced = "all placeholders fit the nodes, but not according to the autoscaler: "
+
+// readyCondition returns the condition Ready: the first cause for which slack is not available, given what the autoscaler says about its
+// buffers. What mirrors of workloads lack is no cause: whoever writes a workload would decide whether the policy is ready.
+func readyCondition(backend *slack.Backend, o observation, accepted metav1.Condition, unplaced []string, summary string) metav1.Condition {
 	condition := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse}
 	reasons := joinReasons(o.plan.Reasons)
 	switch {
@@ -260,11 +276,10 @@ func readyCondition(
 		condition.Reason, condition.Message = reasonNotFeasible, reasons
 	case backend.Virtual && accepted.Status == metav1.ConditionFalse:
 		condition.Reason, condition.Message = accepted.Reason, accepted.Message
-	case provisioned.Status == metav1.ConditionFalse:
+	case !o.fitsRate:
 		condition.Reason, condition.Message = reasonProvisioning, summary
 	case len(unplaced) > 0:
-		condition.Reason = reasonNotPlaced
-		condition.Message = "all placeholders fit the nodes, but not according to the autoscaler: " + joinReasons(unplaced)
+		condition.Reason, condition.Message = reasonNotPlaced, notPlaced+joinReasons(unplaced)
 	default:
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, reasonHeld, summary
 	}

@@ -3,6 +3,7 @@ package slack
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/slack"
@@ -115,7 +117,7 @@ func (o *outcome) add(w *writer) {
 	for _, key := range slices.SortedFunc(maps.Keys(w.existing), byName) {
 		o.held = append(o.held, *w.existing[key])
 	}
-	o.failures = append(o.failures, w.failures...)
+	o.failures, o.mirrorFailures = append(o.failures, w.failures...), append(o.mirrorFailures, w.mirrorFailures...)
 	o.unavailable, o.retryAfter = o.unavailable || w.unavailable, max(o.retryAfter, w.retryAfter)
 }
 
@@ -135,12 +137,12 @@ func (w *writer) run(ctx context.Context) error {
 	return nil
 }
 
-// write writes an object unless it exists with all desired fields. It returns an error if the API server
-// cannot be reached.
+// write writes an object unless it exists with all desired fields, and no others of its spec and template. It returns an error if the API
+// server cannot be reached.
 func (w *writer) write(ctx context.Context, desired *unstructured.Unstructured) error {
 	key := keyOf(desired)
 	existing := w.existing[key]
-	if existing != nil && contains(existing.Object, desired.Object) {
+	if existing != nil && contains(existing.Object, desired.Object) && len(othersOf(existing)) == 0 {
 		return nil
 	}
 	// A buffer without its template would be refused, and Deployments without their PriorityClass as well.
@@ -188,14 +190,56 @@ func (w *writer) apply(ctx context.Context, labeled bool, desired *unstructured.
 		}
 	}
 	c.metrics.writes.WithLabelValues(desired.GetKind(), "apply").Inc()
+	own := desired.DeepCopy()
 	err := c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired), fieldOwner, client.ForceOwnership)
 	if err != nil && strings.Contains(err.Error(), "."+slack.StrategyField+": field not declared in schema") {
 		c.withoutStrategy.Store(c.now().Unix())
 		removeStrategy(desired)
 		setHash(desired)
+		own = desired.DeepCopy()
 		err = c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired), fieldOwner, client.ForceOwnership)
 	}
+	if err == nil && len(othersOf(desired)) > 0 {
+		err = w.removeOthers(ctx, own, desired)
+	}
 	return err
+}
+
+// othersOf returns the clients that own fields of the spec or the template of an object, besides the controller. Defaults and what
+// webhooks add have no owner.
+func othersOf(object *unstructured.Unstructured) (names []string) {
+	for _, entry := range object.GetManagedFields() {
+		var fields map[string]json.RawMessage
+		if entry.FieldsV1 == nil || entry.Manager == string(fieldOwner) || json.Unmarshal(entry.FieldsV1.Raw, &fields) != nil {
+			continue
+		}
+		if fields["f:spec"] != nil || fields["f:template"] != nil {
+			names = append(names, entry.Manager)
+		}
+	}
+	return names
+}
+
+// removeOthers removes the fields that other clients have added to the spec or the template of an applied object: an autoscaler would
+// honor them. Applying removes only fields that the controller owns.
+func (w *writer) removeOthers(ctx context.Context, own, applied *unstructured.Unstructured) error {
+	names := othersOf(applied)
+	log.FromContext(ctx).Info("Removing fields of placeholders that others have set", "kind", own.GetKind(),
+		"object", client.ObjectKeyFromObject(own), "managers", names)
+	remaining := slices.DeleteFunc(applied.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
+		return slices.Contains(names, e.Manager)
+	})
+	patch := []map[string]any{{"op": "replace", "path": "/metadata/managedFields", "value": remaining}}
+	for _, field := range []string{"spec", "template"} {
+		if content := own.Object[field]; content != nil {
+			patch = append(patch, map[string]any{"op": "replace", "path": "/" + field, "value": content})
+		}
+	}
+	raw, err := json.Marshal(patch)
+	if err != nil {
+		return err
+	}
+	return w.controller.client.Patch(ctx, applied, client.RawPatch(types.JSONPatchType, raw), fieldOwner)
 }
 
 // strategyPeriod is the time for which buffers are written without a provisioning strategy after the API server refused
@@ -279,7 +323,11 @@ func (w *writer) request(ctx context.Context, key objectKey, verb string, send f
 	if !unmanaged {
 		err = fmt.Errorf("%s %s %s: %w", verb, key.kind, key.NamespacedName, err)
 	}
-	w.failures = append(w.failures, err)
+	failures := &w.failures
+	if slack.IsMirrorName(key.Name) {
+		failures = &w.mirrorFailures
+	}
+	*failures = append(*failures, err)
 	return nil
 }
 

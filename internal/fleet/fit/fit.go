@@ -78,15 +78,15 @@ func (w *Workload) CountFit(s *Summary, wanted int64, promised []Part, running i
 	return out
 }
 
-// CountWithin returns the number of replicas of the workload that a percentage of amounts leaves after placed pods, by the requests of
-// pods. Resources without an amount do not limit it.
-func (w *Workload) CountWithin(amounts v1.ResourceList, percent int64, placed []Part) int64 {
+// CountWithin returns the number of replicas of the workload that a share of whole parts of amounts leaves after placed pods, by the
+// requests of pods. Resources without an amount do not limit it.
+func (w *Workload) CountWithin(amounts v1.ResourceList, share, whole int64, placed []Part) int64 {
 	replicas := int64(MaxReplicas)
 	for name, quantity := range amounts {
 		r := resources.NewResource(name)
 		if each := requestsOf(w.Parts, r); each > 0 {
 			amount := r.Amount(quantity)
-			replicas = min(replicas, max(amount/100*percent+amount%100*percent/100-requestsOf(placed, r), 0)/each)
+			replicas = min(replicas, max(amount/whole*share+amount%whole*share/whole-requestsOf(placed, r), 0)/each)
 		}
 	}
 	return replicas

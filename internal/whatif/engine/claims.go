@@ -35,17 +35,24 @@ func versioned(objects []runtime.Object) []runtime.Object {
 // waitForDevices waits until the caches of the scheduler have the claims and slices among the objects: they are filled by
 // handlers of informers.
 func (e *Engine) waitForDevices(ctx context.Context, objects []runtime.Object) error {
-	claims, slices := 0, 0
+	claims, slices, hasRules := 0, 0, false
 	for _, object := range objects {
 		switch object.(type) {
 		case *resourcev1.ResourceClaim:
 			claims++
 		case *resourcev1.ResourceSlice:
 			slices++
+		case *resourcev1.DeviceTaintRule:
+			hasRules = true
 		}
 	}
 	if claims+slices == 0 {
 		return nil
+	}
+	if hasRules { // the taints are in the slices once they are handled
+		if err := e.scheduler.WaitForHandlersSync(ctx); err != nil {
+			return err
+		}
 	}
 	manager := e.deviceManager()
 	const interval = time.Millisecond

@@ -42,6 +42,8 @@ type Cluster struct {
 	Nodes []*v1.Node
 	// Running are the pods with a node.
 	Running []*v1.Pod
+	// Nominated are the pods that wait for a node on which pods of lower priority were preempted for them.
+	Nominated []*v1.Pod
 	// References are the objects that pods refer to: claims, volumes, classes,
 	// namespaces, and the ReplicaSets and StatefulSets that own them.
 	References []runtime.Object
@@ -151,6 +153,12 @@ func New(ctx context.Context, cluster Cluster, options Options) (*Engine, error)
 	}
 	if err := e.waitForDevices(ctx, cluster.References); err != nil {
 		return nil, err
+	}
+	for _, pod := range cluster.Nominated {
+		if err := factory.Core().V1().Pods().Informer().GetIndexer().Add(pod); err != nil {
+			return nil, err
+		}
+		sched.SchedulingQueue.Add(ctx, pod)
 	}
 	for _, node := range cluster.Nodes {
 		e.AddNode(ctx, node)

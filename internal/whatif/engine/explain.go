@@ -31,6 +31,11 @@ type State struct {
 // Engine returns a scheduler over the cluster. It runs until ctx ends.
 func (s State) Engine(ctx context.Context, scheduler Scheduler) (*Engine, error) {
 	cluster := Cluster{Nodes: s.Objects.Nodes, Running: s.Objects.Running, References: s.Objects.Referred()}
+	for _, pod := range s.Objects.Pending {
+		if pod.Status.NominatedNodeName != "" && pod.DeletionTimestamp == nil {
+			cluster.Nominated = append(cluster.Nominated, pod)
+		}
+	}
 	options := Options{Config: scheduler.Config, Load: s.Load, Usage: s.Usage}
 	if !s.Now.IsZero() {
 		options.Clock = func() time.Time { return s.Now }
@@ -82,7 +87,9 @@ func Pod(ctx context.Context, state State, scheduler Scheduler, pod *v1.Pod) (*E
 	}
 	pending := pod.DeepCopy()
 	pending.Spec.NodeName = ""
-	pending.Status.NominatedNodeName = ""
+	if pod.Spec.NodeName != "" {
+		pending.Status.NominatedNodeName = ""
+	}
 	pending.DeletionTimestamp = nil
 	scores, err := nodes.Score(ctx, pending, profile.SchedulerName)
 	if err != nil {
@@ -215,6 +222,9 @@ func Limitations(pod *v1.Pod, selected string, running []*v1.Pod) []string {
 	for _, gate := range pod.Spec.SchedulingGates {
 		list = append(list, fmt.Sprintf("pod %s: has the scheduling gate %s: kube-scheduler does not schedule it",
 			resources.Name(pod), gate.Name))
+	}
+	if pod.DeletionTimestamp != nil {
+		list = append(list, fmt.Sprintf("pod %s: is being deleted: kube-scheduler does not schedule it", resources.Name(pod)))
 	}
 	if selected != "" || pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy == v1.PreemptNever {
 		return list

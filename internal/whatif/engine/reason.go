@@ -30,6 +30,8 @@ func (p PodScores) ReasonAgainst(node, rival string) string {
 		return "The pod fits on no node: " + p.rejectionReasons()
 	case selected == nil:
 		return fmt.Sprintf("The pod is not bound, although it fits on %s.", other.Name)
+	case p.Nominated && rival == "":
+		return node + " is the nominated node of the pod: kube-scheduler tries it first."
 	case other == nil:
 		return node + " is the only node on which the pod fits."
 	case selected.Total == other.Total:

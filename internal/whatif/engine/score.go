@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -16,8 +17,10 @@ import (
 type PodScores struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Selected is the first node with the highest total, empty if the pod fits on no node.
+	// Selected is the nominated node, or the first node with the highest total, empty if the pod fits on no node.
 	Selected string `json:"selected"`
+	// Nominated is set if Selected is the nominated node, which kube-scheduler tries first.
+	Nominated bool `json:"nominated,omitempty"`
 	// Expected has the expectations of plugins for the pod, by plugin. Few plugins have expectations.
 	Expected map[string]string `json:"expected,omitempty"`
 	// Nodes in the order in which they were added for the first time.
@@ -87,7 +90,8 @@ type PluginScore struct {
 
 // Score scores every feasible node for a pod, with the profile of a scheduler name. If the name is
 // empty, it uses the only profile, or the profile that the pod's spec names. A scheduling cycle
-// scores only a sample of many nodes. Score does not affect later calls of Schedule.
+// scores only a sample of many nodes, and none but the nominated node of a pod if it is feasible. Score does not affect later calls of
+// Schedule.
 func (e *Engine) Score(ctx context.Context, pod *v1.Pod, schedulerName string) (PodScores, error) {
 	profile, err := e.profile(pod, schedulerName)
 	if err != nil {
@@ -103,7 +107,11 @@ func (e *Engine) Score(ctx context.Context, pod *v1.Pod, schedulerName string) (
 	slices.SortFunc(result.Nodes, func(a, b NodeScores) int { return cmp.Compare(e.position[a.Name], e.position[b.Name]) })
 	best := int64(-1)
 	for _, node := range result.Nodes {
-		if node.Feasible && node.Total > best {
+		switch isNominated := node.Name == pod.Status.NominatedNodeName; {
+		case !node.Feasible:
+		case isNominated:
+			result.Selected, result.Nominated, best = node.Name, true, math.MaxInt64
+		case node.Total > best:
 			result.Selected, best = node.Name, node.Total
 		}
 	}

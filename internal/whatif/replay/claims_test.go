@@ -126,6 +126,24 @@ func TestDevices(t *testing.T) {
 	}
 }
 
+// TestTaintedDevices verifies that devices that a DeviceTaintRule taints are not allocated: of three free GPUs, the one of node a is left.
+func TestTaintedDevices(t *testing.T) {
+	const rule = "---\napiVersion: resource.k8s.io/v1\nkind: DeviceTaintRule\nmetadata: {name: broken}\n" +
+		"spec: {deviceSelector: {driver: gpu.example.com, pool: b}, taint: {key: broken, effect: NoSchedule}}\n"
+	text := devices + fmt.Sprintf(deviceNode, "a", "slow") + fmt.Sprintf(deviceNode, "b", "fast") + rule
+	for i := range 2 {
+		text += fmt.Sprintf(devicePod, fmt.Sprintf("pod-%d", i), "gpu")
+	}
+	objects, err := manifest.Read([]string{"-"}, strings.NewReader(text))
+	must.Succeed(t, err)
+	o, got := options(t, "default", "constant:mean=1", 1), map[string]string{}
+	o.Placed = func(pod, node string) { got[pod] = node }
+	outcomeOf(t, recording.Source{}.FromManifests(objects), o)
+	if want := map[string]string{"pod-0": "a"}; !cmp.Equal(got, want) || len(objects.Warnings) > 0 {
+		t.Errorf("placed %v, want %v; warnings %v", got, want, objects.Warnings)
+	}
+}
+
 // TestDevicesAreReleased verifies that a device is free again when its pod ends, and that a pod that is scheduled again gives
 // its device back.
 func TestDevicesAreReleased(t *testing.T) {

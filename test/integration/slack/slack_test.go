@@ -3,14 +3,17 @@ package slack
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
@@ -224,5 +227,68 @@ func TestSlackWithoutBuffers(t *testing.T) {
 		)
 		return len(pods.Items) == 1 && *pods.Items[0].Spec.Priority == -10, err
 	})
+	controller.Stop(t)
+}
+
+// TestSlackFieldsOfOthers checks that fields that another client adds to placeholders, which autoscalers honor, are removed, and that the
+// controller then leaves the objects as they are.
+func TestSlackFieldsOfOthers(t *testing.T) {
+	c := testcluster.Start(t, testcluster.BuffersCRD(t))
+	for _, name := range []string{"general", "pods"} {
+		c.Create(t, testcluster.ReadyNode(name, "16", "64Gi", map[string]string{"pool": name}))
+		c.Create(t, testcluster.RunningPod("pod-of-"+name, name, "2", "4Gi"))
+		c.Create(t, testcluster.PolicyOf(name, "10%", func(s *v1alpha1.ResourceSlackSpec) {
+			testcluster.InPool(name)(s)
+			if name == "pods" {
+				s.Backend = v1alpha1.BackendDeployment
+			}
+		}))
+	}
+	controller := c.StartController(t)
+	selects := map[string]any{"spec": map[string]any{"nodeSelector": map[string]any{"disk": "ssd"}}}
+	for _, tc := range []struct {
+		kind            schema.GroupVersionKind
+		namespace, name string
+		change          map[string]any
+		field           []string
+	}{
+		{
+			v1.SchemeGroupVersion.WithKind("PodTemplate"), testcluster.SystemNamespace, "general-head",
+			map[string]any{"template": selects}, []string{"template", "spec", "nodeSelector"},
+		},
+		{
+			slack.CapacityBufferKind, testcluster.SystemNamespace, "general-head",
+			map[string]any{"spec": map[string]any{"provisioningStrategy": "foo"}}, []string{"spec", "provisioningStrategy"},
+		},
+		{
+			appsv1.SchemeGroupVersion.WithKind("Deployment"), testcluster.PodNamespace, "pods-head",
+			map[string]any{"spec": map[string]any{"template": selects}}, []string{"spec", "template", "spec", "nodeSelector"},
+		},
+	} {
+		object := &unstructured.Unstructured{}
+		object.SetGroupVersionKind(tc.kind)
+		key := client.ObjectKey{Namespace: tc.namespace, Name: tc.name}
+		eventually.True(t, tc.kind.Kind+" does not exist", controller, func(ctx context.Context) (bool, error) {
+			return c.Client.Get(ctx, key, object) == nil, nil
+		})
+		before, _, _ := unstructured.NestedFieldNoCopy(object.Object, tc.field...)
+		c.Patch(t, object, tc.change)
+		eventually.True(t, fmt.Sprint(tc.kind.Kind, " has the field"), controller, func(ctx context.Context) (bool, error) {
+			err := c.Client.Get(ctx, key, object)
+			after, _, _ := unstructured.NestedFieldNoCopy(object.Object, tc.field...)
+			return err == nil && reflect.DeepEqual(before, after), err
+		})
+		for _, entry := range object.GetManagedFields() {
+			if entry.Subresource == "" && entry.Manager != "plimsoll-slack" && !strings.Contains(entry.Manager, "controller-manager") {
+				t.Errorf("%s: fields of %s remain: %s", tc.kind.Kind, entry.Manager, entry.FieldsV1)
+			}
+		}
+	}
+	recorder := c.RecordChanges(t, v1.SchemeGroupVersion.WithKind("PodTemplate"))
+	c.Patch(t, testcluster.PolicyOf("general", "10%", nil), map[string]any{"spec": map[string]any{"granularity": 6}})
+	c.AwaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Held")
+	if changes := recorder.Changes(); len(changes) > 0 {
+		t.Errorf("written again: %v", changes)
+	}
 	controller.Stop(t)
 }

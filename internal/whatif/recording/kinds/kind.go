@@ -111,6 +111,7 @@ var All = []*Kind{
 	newKind[resourcev1.ResourceClaimTemplate](AreaCluster, resourceGroup, "resourceclaimtemplates", "v1"),
 	newKind[resourcev1.DeviceClass](AreaCluster, resourceGroup, "deviceclasses", "v1"),
 	newKind[resourcev1.ResourceSlice](AreaCluster, resourceGroup, "resourceslices", "v1"),
+	newKind[resourcev1.DeviceTaintRule](AreaCluster, resourceGroup, "devicetaintrules", "v1"),
 	newKind[autoscalingv2.HorizontalPodAutoscaler](AreaRequests, "autoscaling", "horizontalpodautoscalers", "v2"),
 	newKind[VerticalPodAutoscaler](AreaRequests, "autoscaling.k8s.io", "verticalpodautoscalers", "v1", "v1beta2"),
 	newKind[v1.LimitRange](AreaRequests, "", "limitranges", "v1"),
