@@ -25,6 +25,7 @@ const (
 	reasonUpdated   = "because a VerticalPodAutoscaler updates them"
 	reasonExclusive = "because Guaranteed pods with whole CPUs may have these CPUs for themselves"
 	reasonManaged   = "of %s because another controller, such as KEDA, manages the HorizontalPodAutoscaler that divides use by them"
+	reasonUntyped   = "of %s because a HorizontalPodAutoscaler divides use by them, which was recorded from Prometheus and cannot be patched"
 	reasonNoRequest = "of %s because a HorizontalPodAutoscaler divides use by them, and a container has none"
 	reasonNearLimit = "of %s because the pods are Guaranteed and came near their limits"
 	reasonConflict  = "of %s because the LimitRanges and ResourceQuotas of the namespace allow no other"
@@ -173,8 +174,11 @@ func (c *constraints) allowanceFor(u *workloadUse, r resources.Resource) allowan
 			if _, ok := requested(u.pod, r, container); !ok {
 				a.reason = reasonNoRequest
 			}
-			if metav1.GetControllerOfNoCopy(scaler) != nil {
+			switch {
+			case metav1.GetControllerOfNoCopy(scaler) != nil:
 				a.reason = reasonManaged
+			case scaler.Spec.Metrics[i].Type == "":
+				a.reason = reasonUntyped
 			}
 		}
 	}
