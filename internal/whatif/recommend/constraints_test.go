@@ -111,7 +111,7 @@ func TestConstraints(t *testing.T) {
 		kept := append(fillRules(rules, usesOf(r, 0, 1441*60), c, resources.Amounts{}), rules[0].kept...)
 		got, why := "", ""
 		for _, w := range rules[0].table {
-			got = fmt.Sprint(w.CPU, " ", w.Memory>>20)
+			got = fmt.Sprint(w.CPU, " ", resources.DivUp(w.Memory, 1<<20))
 		}
 		for _, k := range kept {
 			why += k.Reason + ": " + strings.Join(k.Workloads, ", ")
@@ -161,7 +161,7 @@ func TestLimitRangesAdmit(t *testing.T) {
 		)
 		pod := r.Pods[0].Object
 		for i := range rapid.IntRange(1, 3).Draw(t, "containers") {
-			c := v1.Container{Name: fmt.Sprint(i)}
+			c := v1.Container{Name: rapid.SampledFrom([]string{"istio-proxy", fmt.Sprint(i)}).Draw(t, "name")}
 			cpu, memory := amount("request")
 			c.Resources.Requests = v1.ResourceList{v1.ResourceCPU: cpu, v1.ResourceMemory: memory}
 			if rapid.Bool().Draw(t, "limited") {
