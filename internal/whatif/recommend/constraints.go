@@ -41,6 +41,7 @@ const minChange = 0.05
 
 // constraints are the objects of a recording that act on requests.
 type constraints struct {
+	// scalers and updaters are by the object with the template of the pods.
 	scalers  map[resources.Workload][]*autoscalingv2.HorizontalPodAutoscaler
 	updaters map[resources.Workload][]*kinds.VerticalPodAutoscaler
 	// limits and quotas are by namespace.
@@ -89,10 +90,10 @@ func (c *constraints) add(object kinds.Object) error {
 	}
 	switch into {
 	case &scaler:
-		w := targetOf(scaler.Namespace, &scaler.Spec.ScaleTargetRef)
+		w := resources.Workload{Namespace: scaler.Namespace, Kind: scaler.Spec.ScaleTargetRef.Kind, Name: scaler.Spec.ScaleTargetRef.Name}
 		c.scalers[w] = append(c.scalers[w], &scaler)
 	case &updater:
-		w := targetOf(updater.Namespace, &updater.Spec.TargetRef)
+		w := resources.Workload{Namespace: updater.Namespace, Kind: updater.Spec.TargetRef.Kind, Name: updater.Spec.TargetRef.Name}
 		c.updaters[w] = append(c.updaters[w], &updater)
 	case &limits:
 		c.limits[limits.Namespace] = append(c.limits[limits.Namespace], limits.Spec.Limits...)
@@ -102,24 +103,12 @@ func (c *constraints) add(object kinds.Object) error {
 	return nil
 }
 
-// targetOf returns the workload whose pods belong to the target of an autoscaler.
-func targetOf(namespace string, target *autoscalingv2.CrossVersionObjectReference) resources.Workload {
-	kind := target.Kind
-	switch kind {
-	case "Deployment":
-		kind = "ReplicaSet"
-	case "CronJob":
-		kind = "Job"
-	}
-	return resources.Workload{Namespace: namespace, Kind: kind, Name: target.Name}
-}
-
 // keepsAll returns why a workload keeps all requests, and its name, or an empty reason.
 func (c *constraints) keepsAll(u *workloadUse) (reason, name string) {
 	if u.seconds < minUse || u.readings < minReadings {
 		return reasonShort, u.text()
 	}
-	for _, updater := range c.updaters[u.Workload] {
+	for _, updater := range c.updaters[u.templateOwner()] {
 		if mode := updater.Spec.UpdatePolicy.UpdateMode; mode != "Off" && mode != "Initial" {
 			return reasonUpdated, u.text() + " by " + updater.Name
 		}
@@ -163,7 +152,7 @@ func (c *constraints) allowanceFor(u *workloadUse, r resources.Resource) allowan
 	case a.follow > min(a.before, a.high):
 		a.reason = reasonNearLimit
 	}
-	for _, scaler := range c.scalers[u.Workload] {
+	for _, scaler := range c.scalers[u.templateOwner()] {
 		for i := range scaler.Spec.Metrics {
 			container, target := utilizationOf(&scaler.Spec.Metrics[i], r)
 			if target == nil {

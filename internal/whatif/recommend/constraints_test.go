@@ -67,10 +67,12 @@ func TestConstraints(t *testing.T) {
 		manifests        string
 		requests, limits string
 		use              float64 // of CPU, 100 if it is 0
+		replicaSet       string  // of a Deployment, the owner in place of a StatefulSet unless it is empty
 		want, kept       string
 	}{
 		"none":                              {want: "104 118"},
 		"an HPA with utilization":           {manifests: fmt.Sprintf(hpa, "", "db", cpu), want: "104 118"},
+		"a VPA of a Deployment":             {manifests: strings.Replace(fmt.Sprintf(vpa, ""), "StatefulSet", "Deployment", 1), replicaSet: "db-7d4b9", kept: reasonUpdated + ": ReplicaSet shop/db by upd"},
 		"an HPA of another workload":        {manifests: fmt.Sprintf(hpa, keda, "web", cpu), want: "104 118"},
 		"an HPA with utilization, of KEDA":  {manifests: fmt.Sprintf(hpa, keda, "db", cpu), want: "0 118", kept: fmt.Sprintf(reasonManaged, "cpu") + rest},
 		"an HPA with an amount, of KEDA":    {manifests: fmt.Sprintf(hpa, keda, "db", "{type: Resource, resource: {name: cpu, target: {type: AverageValue, averageValue: 1}}}"), want: "104 118"},
@@ -102,6 +104,10 @@ func TestConstraints(t *testing.T) {
 			tc.requests = "1 1Gi"
 		}
 		r.Pods[0].Object.Spec.Containers = []v1.Container{{Name: "main", Resources: resourcesOf(tc.requests, tc.limits)}}
+		if tc.replicaSet != "" {
+			r.Pods[0].Object.OwnerReferences[0].Kind, r.Pods[0].Object.OwnerReferences[0].Name = "ReplicaSet", tc.replicaSet
+			r.Pods[0].Object.Labels = map[string]string{"pod-template-hash": "7d4b9"}
+		}
 		if tc.manifests != "" {
 			r.Objects = objects(t, tc.manifests)
 		}
