@@ -25,6 +25,7 @@ const (
 	reasonUpdated   = "because a VerticalPodAutoscaler updates them"
 	reasonExclusive = "because Guaranteed pods with whole CPUs may have these CPUs for themselves"
 	reasonManaged   = "of %s because another controller, such as KEDA, manages the HorizontalPodAutoscaler that divides use by them"
+	reasonUntyped   = "of %s because a HorizontalPodAutoscaler divides use by them, which was recorded from Prometheus and cannot be patched"
 	reasonNoRequest = "of %s because a HorizontalPodAutoscaler divides use by them, and a container has none"
 	reasonNearLimit = "of %s because the pods are Guaranteed and came near their limits"
 	reasonConflict  = "of %s because the LimitRanges and ResourceQuotas of the namespace allow no other"
@@ -40,6 +41,7 @@ const minChange = 0.05
 
 // constraints are the objects of a recording that act on requests.
 type constraints struct {
+	// scalers and updaters are by the object with the template of the pods.
 	scalers  map[resources.Workload][]*autoscalingv2.HorizontalPodAutoscaler
 	updaters map[resources.Workload][]*kinds.VerticalPodAutoscaler
 	// limits and quotas are by namespace.
@@ -88,10 +90,10 @@ func (c *constraints) add(object kinds.Object) error {
 	}
 	switch into {
 	case &scaler:
-		w := targetOf(scaler.Namespace, &scaler.Spec.ScaleTargetRef)
+		w := resources.Workload{Namespace: scaler.Namespace, Kind: scaler.Spec.ScaleTargetRef.Kind, Name: scaler.Spec.ScaleTargetRef.Name}
 		c.scalers[w] = append(c.scalers[w], &scaler)
 	case &updater:
-		w := targetOf(updater.Namespace, &updater.Spec.TargetRef)
+		w := resources.Workload{Namespace: updater.Namespace, Kind: updater.Spec.TargetRef.Kind, Name: updater.Spec.TargetRef.Name}
 		c.updaters[w] = append(c.updaters[w], &updater)
 	case &limits:
 		c.limits[limits.Namespace] = append(c.limits[limits.Namespace], limits.Spec.Limits...)
@@ -101,24 +103,12 @@ func (c *constraints) add(object kinds.Object) error {
 	return nil
 }
 
-// targetOf returns the workload whose pods belong to the target of an autoscaler.
-func targetOf(namespace string, target *autoscalingv2.CrossVersionObjectReference) resources.Workload {
-	kind := target.Kind
-	switch kind {
-	case "Deployment":
-		kind = "ReplicaSet"
-	case "CronJob":
-		kind = "Job"
-	}
-	return resources.Workload{Namespace: namespace, Kind: kind, Name: target.Name}
-}
-
 // keepsAll returns why a workload keeps all requests, and its name, or an empty reason.
 func (c *constraints) keepsAll(u *workloadUse) (reason, name string) {
 	if u.seconds < minUse || u.readings < minReadings {
 		return reasonShort, u.text()
 	}
-	for _, updater := range c.updaters[u.Workload] {
+	for _, updater := range c.updaters[u.templateOwner()] {
 		if mode := updater.Spec.UpdatePolicy.UpdateMode; mode != "Off" && mode != "Initial" {
 			return reasonUpdated, u.text() + " by " + updater.Name
 		}
@@ -151,9 +141,7 @@ type allowance struct {
 func (c *constraints) allowanceFor(u *workloadUse, r resources.Resource) allowance {
 	a := allowance{Resource: r, high: math.MaxInt64, left: math.MaxInt64}
 	a.before, _ = requested(u.pod, r, "")
-	for i := range c.limits[u.Namespace] {
-		a.limit(&c.limits[u.Namespace][i], u)
-	}
+	c.readLimits(&a, u)
 	c.readQuotas(&a, u)
 	if used := map[v1.ResourceName]histogram{v1.ResourceCPU: u.cpu, v1.ResourceMemory: u.memory}[r.Name()]; u.isGuaranteed() {
 		a.follow = int64(math.Ceil(used.quantile(1) / nearLimit))
@@ -167,7 +155,7 @@ func (c *constraints) allowanceFor(u *workloadUse, r resources.Resource) allowan
 	case a.follow > min(a.before, a.high):
 		a.reason = reasonNearLimit
 	}
-	for _, scaler := range c.scalers[u.Workload] {
+	for _, scaler := range c.scalers[u.templateOwner()] {
 		for i := range scaler.Spec.Metrics {
 			container, target := utilizationOf(&scaler.Spec.Metrics[i], r)
 			if target == nil {
@@ -176,8 +164,11 @@ func (c *constraints) allowanceFor(u *workloadUse, r resources.Resource) allowan
 			if _, ok := requested(u.pod, r, container); !ok {
 				a.reason = reasonNoRequest
 			}
-			if metav1.GetControllerOfNoCopy(scaler) != nil {
+			switch {
+			case metav1.GetControllerOfNoCopy(scaler) != nil:
 				a.reason = reasonManaged
+			case scaler.Spec.Metrics[i].Type == "":
+				a.reason = reasonUntyped
 			}
 		}
 	}
@@ -218,51 +209,52 @@ func utilizationOf(m *autoscalingv2.MetricSpec, r resources.Resource) (container
 	return container, target
 }
 
-// limit applies a limit of a LimitRange to pods whose containers share the request as SetRequests does.
-func (a *allowance) limit(item *v1.LimitRangeItem, u *workloadUse) {
-	unit, containers := int64(1), u.pod.Spec.Containers
-	if a.Name() == v1.ResourceMemory {
-		unit = 1 << 20
-	}
-	rest := int64(len(containers) - 1) // the last container has what the others leave by rounding down
-	var sum, sidecars int64
-	for i, c := range resources.RunningContainers(&u.pod.Spec) {
-		if amount := a.Amount(c.Resources.Requests[a.Name()]); i < len(containers) {
-			sum = resources.Add(sum, amount)
-		} else {
-			sidecars = resources.Add(sidecars, amount)
-		}
-	}
-	// bound keeps the part share/all of a request, without a fixed part of it, within the limit.
-	bound := func(fixed, share, all, maxLimit, slack int64) {
-		least, most := a.Amount(item.Min[a.Name()]), a.Amount(item.Max[a.Name()])
-		if ratio := item.MaxLimitRequestRatio[a.Name()]; !ratio.IsZero() && !u.isGuaranteed() {
-			least = max(least, int64(math.Ceil(float64(maxLimit)/ratio.AsApproximateFloat64())))
-		}
-		if least > 0 {
-			a.low = max(a.low, resources.Add(fixed, resources.MulDivUp(least, all, share)+min(all-share, 1)))
-		}
-		if most > 0 {
-			a.high = min(a.high, resources.Add(fixed, resources.MulDiv(most/unit*unit-slack, all, share)))
-		}
-	}
-	switch item.Type {
-	case v1.LimitTypePod:
-		pod := resources.NewPod(u.pod)
-		bound(0, 1, 1, pod.Get(a.Resource).Limit, rest*unit)
-	case v1.LimitTypePersistentVolumeClaim:
-	case v1.LimitTypeContainer:
-		for i := range containers {
-			list := &containers[i].Resources
-			share, all := a.Amount(list.Requests[a.Name()]), sum
-			if sum == 0 {
-				share, all = 1, int64(len(containers))
-			}
-			if share > 0 {
-				bound(sidecars, share, all, a.Amount(list.Limits[a.Name()]), rest)
+// readLimits applies the LimitRanges of the namespace: low and high are found by bisection.
+func (c *constraints) readLimits(a *allowance, u *workloadUse) {
+	first := func(isTrue func(isLow, isHigh bool) bool) (high int64) {
+		low, high := int64(0), int64(1<<50)
+		for high-low > 1 {
+			if middle := (low + high) / 2; isTrue(c.limited(a.Resource, u, middle)) {
+				high = middle
+			} else {
+				low = middle
 			}
 		}
+		return high
 	}
+	if len(c.limits[u.Namespace]) > 0 {
+		a.low = first(func(isLow, _ bool) bool { return !isLow })
+		a.high = first(func(_, isHigh bool) bool { return isHigh }) - 1
+	}
+}
+
+// limited reports whether a request makes the pod, or a container that changes, too low or too high for a LimitRange.
+func (c *constraints) limited(r resources.Resource, u *workloadUse, amount int64) (isLow, isHigh bool) {
+	pod, before := recording.SetRequests(u.pod, amount, 0), recording.OwnContainers(u.pod)
+	if r == resources.MemoryResource {
+		pod = recording.SetRequests(u.pod, 0, amount)
+	}
+	for _, item := range c.limits[u.Namespace] {
+		check := func(request, limit int64) {
+			if ratio := item.MaxLimitRequestRatio[r.Name()]; !ratio.IsZero() {
+				isLow = isLow || float64(request) < math.Ceil(float64(limit)/ratio.AsApproximateFloat64())
+			}
+			most := r.Amount(item.Max[r.Name()])
+			isLow, isHigh = isLow || request < r.Amount(item.Min[r.Name()]), isHigh || most > 0 && request > most
+		}
+		if item.Type == v1.LimitTypePod {
+			request, _ := requested(pod, r, "")
+			sums := resources.NewPod(pod)
+			check(request, sums.Get(r).Limit)
+		}
+		for i, container := range recording.OwnContainers(pod) {
+			request := r.Amount(container.Resources.Requests[r.Name()])
+			if item.Type == v1.LimitTypeContainer && request+r.Amount(before[i].Resources.Requests[r.Name()]) > 0 {
+				check(request, r.Amount(container.Resources.Limits[r.Name()]))
+			}
+		}
+	}
+	return isLow, isHigh
 }
 
 // readQuotas applies the quotas of the namespace. Those with scopes count, too.

@@ -67,17 +67,22 @@ func TestConstraints(t *testing.T) {
 		manifests        string
 		requests, limits string
 		use              float64 // of CPU, 100 if it is 0
+		replicaSet       string  // of a Deployment, the owner in place of a StatefulSet unless it is empty
 		want, kept       string
 	}{
 		"none":                              {want: "104 118"},
 		"an HPA with utilization":           {manifests: fmt.Sprintf(hpa, "", "db", cpu), want: "104 118"},
+		"a VPA of a Deployment":             {manifests: strings.Replace(fmt.Sprintf(vpa, ""), "StatefulSet", "Deployment", 1), replicaSet: "db-7d4b9", kept: reasonUpdated + ": ReplicaSet shop/db by upd"},
 		"an HPA of another workload":        {manifests: fmt.Sprintf(hpa, keda, "web", cpu), want: "104 118"},
 		"an HPA with utilization, of KEDA":  {manifests: fmt.Sprintf(hpa, keda, "db", cpu), want: "0 118", kept: fmt.Sprintf(reasonManaged, "cpu") + rest},
 		"an HPA with an amount, of KEDA":    {manifests: fmt.Sprintf(hpa, keda, "db", "{type: Resource, resource: {name: cpu, target: {type: AverageValue, averageValue: 1}}}"), want: "104 118"},
+		"an HPA from Prometheus":            {manifests: fmt.Sprintf(hpa, "", "db", "{resource: {name: cpu, target: {averageUtilization: 80}}}"), want: "0 118", kept: fmt.Sprintf(reasonUntyped, "cpu") + rest},
+		"two HPAs, one of KEDA":             {manifests: fmt.Sprintf(hpa, "", "db", cpu) + "---\n" + fmt.Sprintf(hpa, keda, "db", fmt.Sprintf(percent, "memory")), want: "104 0", kept: fmt.Sprintf(reasonManaged, "memory") + rest},
 		"an HPA without a target":           {manifests: fmt.Sprintf(hpa, "", "db", "{type: Resource}"), want: "104 118"},
 		"an HPA of a container that is not": {manifests: fmt.Sprintf(hpa, "", "db", "{type: ContainerResource, containerResource: {name: memory, container: x, target: {averageUtilization: 5}}}"), want: "104 0", kept: fmt.Sprintf(reasonNoRequest, "memory") + rest},
 		"a VPA":                             {manifests: fmt.Sprintf(vpa, ""), kept: reasonUpdated + rest + " by upd"},
 		"a VPA that is off":                 {manifests: fmt.Sprintf(vpa, ", updatePolicy: {updateMode: \"Off\"}"), want: "104 118"},
+		"a VPA of an old version":           {manifests: strings.Replace(fmt.Sprintf(vpa, ""), "/v1,", "/v1beta2,", 1), kept: reasonUpdated + rest + " by upd"},
 		"a VPA with a selector":             {manifests: `{apiVersion: autoscaling.k8s.io/v1beta1, kind: VerticalPodAutoscaler, metadata: {namespace: shop, name: old}, spec: {selector: {}}}`, want: "104 118"},
 		// Requests are at least 200m and the limit of 1Gi / 4 = 256 MiB.
 		"a minimum and a ratio": {manifests: fmt.Sprintf(limits, "{type: Container, min: {cpu: 200m}, maxLimitRequestRatio: {memory: 4}}"), limits: "2 1Gi", want: "200 256", kept: reasonBounds + rest},
@@ -85,6 +90,7 @@ func TestConstraints(t *testing.T) {
 		"a contradiction":       {manifests: fmt.Sprintf(limits, "{type: Pod, max: {cpu: 50m}}, {type: Container, min: {cpu: 60m}}"), want: "0 118", kept: fmt.Sprintf(reasonConflict, "cpu") + rest},
 		// 2080m where 1 was requested: the quota leaves 500m.
 		"a quota":                   {manifests: fmt.Sprintf(quota, "requests.cpu: 3", "requests.cpu: 2500m"), use: 2000, want: "1500 118", kept: reasonBounds + rest},
+		"a quota with scopes":       {manifests: strings.Replace(fmt.Sprintf(quota, "requests.cpu: 3", "requests.cpu: 2500m"), "status:", "spec: {scopes: [BestEffort]}, status:", 1), use: 2000, want: "1500 118", kept: reasonBounds + rest},
 		"a quota of limits":         {manifests: fmt.Sprintf(quota, "limits.cpu: 3", "limits.cpu: 2500m"), limits: "1200m 2Gi", use: 2000, want: "1200 118", kept: reasonBounds + rest},
 		"a quota that has enough":   {manifests: fmt.Sprintf(quota, "cpu: 9", "cpu: 1"), use: 2000, want: "2000 118"},
 		"a change of less than 5 %": {requests: "103m 115Mi", want: ""},
@@ -98,6 +104,10 @@ func TestConstraints(t *testing.T) {
 			tc.requests = "1 1Gi"
 		}
 		r.Pods[0].Object.Spec.Containers = []v1.Container{{Name: "main", Resources: resourcesOf(tc.requests, tc.limits)}}
+		if tc.replicaSet != "" {
+			r.Pods[0].Object.OwnerReferences[0].Kind, r.Pods[0].Object.OwnerReferences[0].Name = "ReplicaSet", tc.replicaSet
+			r.Pods[0].Object.Labels = map[string]string{"pod-template-hash": "7d4b9"}
+		}
 		if tc.manifests != "" {
 			r.Objects = objects(t, tc.manifests)
 		}
@@ -107,7 +117,7 @@ func TestConstraints(t *testing.T) {
 		kept := append(fillRules(rules, usesOf(r, 0, 1441*60), c, resources.Amounts{}), rules[0].kept...)
 		got, why := "", ""
 		for _, w := range rules[0].table {
-			got = fmt.Sprint(w.CPU, " ", w.Memory>>20)
+			got = fmt.Sprint(w.CPU, " ", resources.DivUp(w.Memory, 1<<20))
 		}
 		for _, k := range kept {
 			why += k.Reason + ": " + strings.Join(k.Workloads, ", ")
@@ -157,7 +167,7 @@ func TestLimitRangesAdmit(t *testing.T) {
 		)
 		pod := r.Pods[0].Object
 		for i := range rapid.IntRange(1, 3).Draw(t, "containers") {
-			c := v1.Container{Name: fmt.Sprint(i)}
+			c := v1.Container{Name: rapid.SampledFrom([]string{"istio-proxy", fmt.Sprint(i)}).Draw(t, "name")}
 			cpu, memory := amount("request")
 			c.Resources.Requests = v1.ResourceList{v1.ResourceCPU: cpu, v1.ResourceMemory: memory}
 			if rapid.Bool().Draw(t, "limited") {

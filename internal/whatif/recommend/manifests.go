@@ -109,7 +109,7 @@ func (r *Result) assumePatches() {
 // patches returns the patches of the HorizontalPodAutoscalers of a workload, and then the patch of the workload.
 func (c *constraints) patches(w *recording.WorkloadRequests, u *workloadUse) (out []Manifest, err error) {
 	comment, file := "", u.fileName()+".yaml"
-	for _, scaler := range c.scalers[u.Workload] {
+	for _, scaler := range c.scalers[u.templateOwner()] {
 		patch, err := scalerPatch(scaler, w, u.pod)
 		if err != nil {
 			return nil, err
@@ -123,7 +123,7 @@ func (c *constraints) patches(w *recording.WorkloadRequests, u *workloadUse) (ou
 			"# then they do not depend on requests.\n%s", scaler.Name, u.Namespace, name, file, patch)})
 		comment += fmt.Sprintf("# Apply %s first: with utilizations, other requests would change the number of pods.\n", name)
 	}
-	for _, updater := range c.updaters[u.Workload] {
+	for _, updater := range c.updaters[u.templateOwner()] {
 		comment += fmt.Sprintf("# VerticalPodAutoscaler %s has the mode %s: it does not change pods that run.\n", updater.Name,
 			updater.Spec.UpdatePolicy.UpdateMode)
 	}
@@ -150,6 +150,11 @@ func (u *workloadUse) templateKind() string {
 		return "Deployment"
 	}
 	return u.Kind
+}
+
+// templateOwner returns the object that has the template of the pods, which autoscalers have as their target.
+func (u *workloadUse) templateOwner() resources.Workload {
+	return resources.Workload{Namespace: u.Namespace, Kind: u.templateKind(), Name: u.Name}
 }
 
 // patchCommand returns the command that patches the pod template of a workload from a file, and the fields on the way to the template. The

@@ -18,10 +18,11 @@ const OwnerLabel = "plimsoll.dev/owner"
 // systemPriorities are the values of the priority classes that every cluster has.
 var systemPriorities = map[string]int32{"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
-// apiVersions are the versions of the owners of pods.
+// apiVersions are the versions of the owners of pods, and of what acts on requests.
 var apiVersions = map[string]string{
 	"ReplicaSet": "apps/v1", "StatefulSet": "apps/v1", "DaemonSet": "apps/v1", "Deployment": "apps/v1", "Job": "batch/v1",
 	"CronJob": "batch/v1", "ReplicationController": "v1", "Node": "v1", "Pod": "v1",
+	"HorizontalPodAutoscaler": "autoscaling/v2", "LimitRange": "v1", "ResourceQuota": "v1",
 }
 
 // ownerLabel returns the value of OwnerLabel for a name, which may be too long for a label.

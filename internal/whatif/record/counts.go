@@ -81,8 +81,8 @@ var neverExported = []recording.Missing{
 		Why:  "not exported: they select the label " + OwnerLabel + ", which is added to their pods, so that they are spread by default",
 	},
 	{
-		What: "HorizontalPodAutoscalers, VerticalPodAutoscalers, LimitRanges and ResourceQuotas",
-		Why:  "not read from Prometheus: recommend does not know what they do to requests",
+		What: "VerticalPodAutoscalers, and the owners and the types of metrics of HorizontalPodAutoscalers",
+		Why:  "not exported by kube-state-metrics: recommend keeps requests by which use is divided, and does not know VerticalPodAutoscalers",
 	},
 	{
 		What: "taints of node conditions (" + conditionTaints + "*)",

@@ -31,6 +31,9 @@ const (
 	nodeCreated      = "kube_node_created"
 	nodeAllocatable  = "kube_node_status_allocatable"
 	nodeTaint        = "kube_node_spec_taint"
+	scalerTarget     = "kube_horizontalpodautoscaler_spec_target_metric"
+	limitRange       = "kube_limitrange"
+	resourceQuota    = "kube_resourcequota"
 )
 
 // start is the start of all recordings of the fake server.
@@ -127,10 +130,35 @@ func (f *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.usage(out, name, from, to, step)
 	case strings.HasPrefix(name, "kube_node"):
 		f.nodeSeries(out, name, query, from, to)
+	case len(objectSeries[name]) > 0:
+		for labels, value := range objectSeries[name] {
+			metric := map[string]string{"namespace": "default"}
+			for label := range strings.SplitSeq(labels, " ") {
+				key, value, _ := strings.Cut(label, "=")
+				metric[key] = value
+			}
+			out.add(metric, [2]float64{to, value})
+		}
 	default:
 		f.podSeries(out, name, query, from, to)
 	}
 	out.end()
+}
+
+// objectSeries has the labels and the values of what acts on requests in namespace default, by series of kube-state-metrics 2.18.
+var objectSeries = map[string]map[string]float64{
+	scalerInfo: {"horizontalpodautoscaler=acme scaletargetref_kind=StatefulSet scaletargetref_name=db": 1},
+	scalerTarget: {
+		"horizontalpodautoscaler=acme metric_name=cpu metric_target_type=utilization": 80,
+		"horizontalpodautoscaler=acme metric_name=memory metric_target_type=average":  1 << 30,
+	},
+	"kube_horizontalpodautoscaler_spec_min_replicas": {"horizontalpodautoscaler=acme": 2},
+	"kube_horizontalpodautoscaler_spec_max_replicas": {"horizontalpodautoscaler=acme": 7},
+	limitRange: {
+		"limitrange=acme resource=memory type=Container constraint=maxLimitRequestRatio": 1.5,
+		"limitrange=acme resource=cpu type=Pod constraint=default":                       1,
+	},
+	resourceQuota: {"resourcequota=acme resource=requests.cpu type=hard": 2.5, "resourcequota=acme resource=requests.memory type=used": 1 << 30},
 }
 
 // result writes a result.

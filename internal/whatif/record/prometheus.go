@@ -16,6 +16,7 @@ import (
 	promv1 "github.com/prometheus/client_golang/api/prometheus/v1"
 	"github.com/prometheus/common/model"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording/kinds"
@@ -66,8 +67,8 @@ type recorder struct {
 	nodes map[string]*nodeState
 	// seenUntil is the last time at which any pod was exported, in seconds since 1970.
 	seenUntil int64
-	// objects has the workloads that were written.
-	objects map[string]bool
+	// objects has the other objects that were written.
+	objects map[objectKey]bool
 	// series has the names of the series that had data.
 	series map[string]bool
 	// hasLabels is true once config has the names of the labels that the server uses.
@@ -105,7 +106,7 @@ func Record(ctx context.Context, out io.Writer, config Config, options Options) 
 	r := &recorder{
 		Options: options, config: config, client: client, keys: newLabelKeys(config.LabelKeys),
 		redact: kinds.NewRedactor(newKey(options.Redact)), pods: map[string]*podState{}, nodes: map[string]*nodeState{},
-		objects: map[string]bool{}, series: map[string]bool{}, counts: counts{Classes: map[string]bool{}},
+		objects: map[objectKey]bool{}, series: map[string]bool{}, counts: counts{Classes: map[string]bool{}},
 	}
 	if r.out, err = recording.NewWriter(out, r.description(r.config.From)); err != nil {
 		return Progress{}, err
@@ -160,7 +161,7 @@ func (r *recorder) description(until time.Time) recording.About {
 	}
 	return recording.About{
 		From: r.config.From, To: until, Step: int(r.config.Step.Seconds()), Redacted: r.Redact, Sources: []string{source},
-		Missing: r.missing(),
+		Missing: r.missing(), HasAutoscalers: r.series[scalerInfo],
 	}
 }
 
@@ -201,9 +202,12 @@ func (r *recorder) window(ctx context.Context, from, to time.Time, last bool) er
 	}
 	w := &window{
 		labels: r.config.Labels, keys: r.keys, pods: map[string]*podState{}, nodes: map[string]*nodeState{},
-		replicaSets: map[string]metav1.OwnerReference{},
+		replicaSets: map[string]metav1.OwnerReference{}, objects: map[objectKey]runtime.Object{},
 	}
 	if err := r.readObjects(ctx, w, from, to); err != nil {
+		return err
+	}
+	if err := r.addObjects(w); err != nil {
 		return err
 	}
 	if err := r.updateNodes(w, from, to, last); err != nil {
@@ -283,7 +287,7 @@ func (r *recorder) findClusters(ctx context.Context, from, to time.Time) error {
 	return err
 }
 
-// readObjects reads nodes and pods from the series.
+// readObjects reads nodes, pods and what acts on requests from the series.
 func (r *recorder) readObjects(ctx context.Context, w *window, from, to time.Time) error {
 	for _, s := range slices.Concat(described, firstSeen) {
 		if lists := s.name == podInfo || s.name == nodeInfo; !lists && len(w.pods) == 0 && len(w.nodes) == 0 {

@@ -186,8 +186,19 @@ func TestRecord(t *testing.T) {
 	if old.Labels["app.kubernetes.io/name"] != "web" || old.Labels[OwnerLabel] != "web-1" || old.Labels["team_name"] != "a" {
 		t.Errorf("labels %v", old.Labels)
 	}
-	if len(r.Objects) != 3 || !strings.Contains(string(r.Objects[0].JSON), OwnerLabel) {
-		t.Errorf("objects %v", r.Objects)
+	for i, want := range []string{
+		`"spec":{"maxReplicas":7,"metrics":[{"resource":{"name":"cpu","target":{"averageUtilization":80,"type":"Utilization"}},"type":""}],` +
+			`"minReplicas":2,"scaleTargetRef":{"kind":"StatefulSet","name":"db"}}`,
+		`"spec":{"limits":[{"maxLimitRequestRatio":{"memory":"1500m"},"type":"Container"}]}`,
+		`"status":{"hard":{"requests.cpu":"2500m"},"used":{"requests.memory":"1Gi"}}`,
+		OwnerLabel, OwnerLabel, OwnerLabel,
+	} {
+		if len(r.Objects) != 6 || !strings.Contains(string(r.Objects[i].JSON), want) {
+			t.Errorf("%s, want %s", r.Objects[i].JSON, want)
+		}
+	}
+	if !r.About.HasAutoscalers {
+		t.Error("the recording does not say that it has autoscalers")
 	}
 	checkMissing(t, r, "values of usage: 20 of", "keys of labels: ", "series kube_replicaset_owner: no data",
 		"series kube_pod_tolerations: no data: a pod tolerates")
@@ -266,7 +277,7 @@ func TestRecordRedacted(t *testing.T) {
 			t.Errorf("pod on unknown node %q", p.Node)
 		}
 	}
-	for _, secret := range []string{"node-a", "uid-old", "web-1", "db-0", "registry.example", "team_name", "example.com", "zone-a", server.URL} {
+	for _, secret := range []string{"node-a", "uid-old", "web-1", "db-0", "registry.example", "team_name", "example.com", "zone-a", "acme", server.URL} {
 		whole := regexp.MustCompile(`(^|[^a-z0-9-])` + regexp.QuoteMeta(secret) + `($|[^a-z0-9-])`)
 		if whole.MatchString(text + fmt.Sprint(r.About)) {
 			t.Errorf("the recording contains %s", secret)
@@ -355,6 +366,10 @@ func TestSeriesMissing(t *testing.T) {
 		nodeLabels:      {"labels of nodes: no data", none},
 		nodeTaint:       {"", func(got, want *recording.Pod) { got.Object.Spec.Tolerations = want.Object.Spec.Tolerations }},
 		nodeAllocatable: {"series kube_node_status_allocatable: no data", none},
+		scalerInfo:      {"series kube_horizontalpodautoscaler_info: no data", none},
+		scalerTarget:    {"series kube_horizontalpodautoscaler_spec_target_metric: no data", none},
+		limitRange:      {"series kube_limitrange: no data", none},
+		resourceQuota:   {"series kube_resourcequota: no data", none},
 		containerCPU:    {"CPU usage: no data", func(got, want *recording.Pod) { got.CPU = want.CPU }},
 		containerMemory: {"memory usage: no data", func(got, want *recording.Pod) { got.Memory = want.Memory }},
 	} {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/load/prometheus"
@@ -19,6 +20,7 @@ const (
 	podTolerations = "kube_pod_tolerations"
 	podSelectors   = "kube_pod_nodeselectors"
 	containerInfo  = "kube_pod_container_info"
+	scalerInfo     = "kube_horizontalpodautoscaler_info"
 	// initContainerInfo has the label restart_policy of sidecars from kube-state-metrics 2.11 on.
 	initContainerInfo = "kube_pod_init_container_info"
 	nodeInfo          = "kube_node_info"
@@ -42,7 +44,7 @@ const (
 	firstFinished
 )
 
-// series is a series of kube-state-metrics that describes pods or nodes.
+// series is a series of kube-state-metrics that describes pods, nodes or what acts on requests.
 type series struct {
 	name   string
 	aspect aspect
@@ -50,7 +52,7 @@ type series struct {
 	by []string
 	// missing describes the effect if a cluster with pods lacks the series, empty if this is normal.
 	missing string
-	// set adds a sample of the series to the pods or nodes of a window.
+	// set adds a sample of the series to the pods, nodes or objects of a window.
 	set func(sample)
 }
 
@@ -61,7 +63,11 @@ func ofPod(labels ...string) []string { return append([]string{"namespace", "pod
 
 func ofContainer(labels ...string) []string { return append(ofPod("container"), labels...) }
 
-// described are the series that describe pods and nodes. The first two list them.
+func ofScaler(labels ...string) []string {
+	return append([]string{"namespace", "horizontalpodautoscaler"}, labels...)
+}
+
+// described are the series that describe pods, nodes and what acts on requests. The first two list pods and nodes.
 var described = []series{
 	{podInfo, lastTime, ofPod("node", "created_by_kind", "created_by_name", "priority_class", "host_network"), "", sample.addPod},
 	{nodeInfo, lastTime, ofNode(), "", sample.addNode},
@@ -135,6 +141,33 @@ var described = []series{
 		"kube_node_status_capacity", lastValue, ofNode("resource"), "",
 		onNode(func(n *nodeState, s sample) { s.setResource(&n.object.Status.Capacity) }),
 	},
+
+	{
+		scalerInfo, lastValue, ofScaler("scaletargetref_kind", "scaletargetref_name"), "no HorizontalPodAutoscaler is known",
+		onObject(func(h *autoscalingv2.HorizontalPodAutoscaler, s sample) {
+			h.Spec.ScaleTargetRef.Kind, h.Spec.ScaleTargetRef.Name = s.label("scaletargetref_kind"), s.label("scaletargetref_name")
+		}),
+	},
+	{
+		"kube_horizontalpodautoscaler_spec_target_metric", lastValue, ofScaler("metric_name", "metric_target_type"),
+		"no target of HorizontalPodAutoscalers is known", onObject(addTarget),
+	},
+	{
+		"kube_horizontalpodautoscaler_spec_min_replicas", lastValue, ofScaler(), "",
+		onObject(func(h *autoscalingv2.HorizontalPodAutoscaler, s sample) { h.Spec.MinReplicas = new(int32(s.value)) }),
+	},
+	{
+		"kube_horizontalpodautoscaler_spec_max_replicas", lastValue, ofScaler(), "",
+		onObject(func(h *autoscalingv2.HorizontalPodAutoscaler, s sample) { h.Spec.MaxReplicas = int32(s.value) }),
+	},
+	{
+		"kube_limitrange", lastValue, []string{"namespace", "limitrange", "resource", "type", "constraint"}, "no LimitRange is known",
+		onObject(addLimit),
+	},
+	{
+		"kube_resourcequota", lastValue, []string{"namespace", "resourcequota", "resource", "type"}, "no ResourceQuota is known",
+		onObject(addQuota),
+	},
 }
 
 // firstSeen are the times at which objects were first seen, which are read if the times of their creation are not exported.
@@ -188,10 +221,10 @@ func (s series) identity() []string {
 	switch {
 	case strings.HasPrefix(s.name, "kube_node_"):
 		return ofNode()
-	case strings.HasPrefix(s.name, "kube_replicaset_"):
-		return []string{"namespace", "replicaset"}
+	case strings.HasPrefix(s.name, "kube_pod_"):
+		return ofPod()
 	}
-	return ofPod()
+	return s.by[:2] // the namespace and the name
 }
 
 // usageQueries returns the queries for CPU in cores and memory in bytes, one series per pod.

@@ -224,8 +224,34 @@ func (r *recorder) reappeared(created int64) bool {
 	return created > r.config.From.Unix() && created+int64(r.config.Window.Seconds()) < r.seenUntil
 }
 
-// maxObjects bounds the workloads that are remembered.
+// maxObjects bounds the objects that are remembered.
 const maxObjects = 500_000
+
+// addObject writes an object other than a node or a pod unless it is written.
+func (r *recorder) addObject(key objectKey, object any) error {
+	if r.objects[key] || len(r.objects) >= maxObjects {
+		return nil
+	}
+	r.objects[key] = true
+	var redacted json.RawMessage
+	if err := r.redact.Object(key.resource, object, &redacted); err != nil {
+		return err
+	}
+	return r.out.AddObject(redacted)
+}
+
+// addObjects writes the objects of a window.
+func (r *recorder) addObjects(w *window) error {
+	keys := slices.SortedFunc(maps.Keys(w.objects), func(a, b objectKey) int {
+		return cmp.Or(cmp.Compare(a.resource, b.resource), cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
+	})
+	for _, key := range keys {
+		if err := r.addObject(key, w.objects[key]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // addWorkload writes the ReplicaSet or StatefulSet of a pod unless it is written.
 func (r *recorder) addWorkload(w *window, pod *v1.Pod) error {
@@ -233,18 +259,9 @@ func (r *recorder) addWorkload(w *window, pod *v1.Pod) error {
 	if !hasSelector(owner) {
 		return nil
 	}
-	key := strings.Join([]string{owner.Kind, pod.Namespace, owner.Name}, "/")
-	if r.objects[key] || len(r.objects) >= maxObjects {
-		return nil
-	}
-	r.objects[key] = true
 	var parent metav1.OwnerReference
 	if owner.Kind == "ReplicaSet" {
 		parent = w.replicaSets[pod.Namespace+"/"+owner.Name]
 	}
-	var object json.RawMessage
-	if err := r.redact.Object(strings.ToLower(owner.Kind)+"s", workload(pod.Namespace, owner, parent), &object); err != nil {
-		return err
-	}
-	return r.out.AddObject(object)
+	return r.addObject(objectKey{strings.ToLower(owner.Kind) + "s", pod.Namespace, owner.Name}, workload(pod.Namespace, owner, parent))
 }

@@ -3,13 +3,17 @@ package record
 import (
 	"cmp"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/prometheus/common/model"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
@@ -23,9 +27,14 @@ type window struct {
 	nodes  map[string]*nodeState
 	// replicaSets has the owners of ReplicaSets, by namespace and name.
 	replicaSets map[string]metav1.OwnerReference
+	// objects act on requests.
+	objects map[objectKey]runtime.Object
 	// lastPod and lastNode are the last times at which any pod and any node was exported, in seconds since 1970.
 	lastPod, lastNode int64
 }
+
+// objectKey identifies an object by the resource name of its kind, such as limitranges.
+type objectKey struct{ resource, namespace, name string }
 
 // podState is a pod in a window. Times are in seconds since 1970, 0 if they are unknown.
 type podState struct {
@@ -224,6 +233,62 @@ func setInitContainer(c *v1.Container, s sample) {
 func setRequest(c *v1.Container, s sample) { s.setResource(&c.Resources.Requests) }
 func setLimit(c *v1.Container, s sample)   { s.setResource(&c.Resources.Limits) }
 
+// onObject returns the setter of a series of objects of a type, which the label with the name of the type names.
+func onObject[T any, P interface {
+	*T
+	metav1.Object
+	runtime.Object
+}](set func(P, sample)) func(sample) {
+	kind := reflect.TypeFor[T]().Name()
+	label := strings.ToLower(kind)
+	return func(s sample) {
+		key := objectKey{label + "s", s.label("namespace"), s.label(label)}
+		if key.namespace == "" || key.name == "" {
+			return
+		}
+		object, ok := s.objects[key].(P)
+		if !ok {
+			object = new(T)
+			object.GetObjectKind().SetGroupVersionKind(schema.FromAPIVersionAndKind(apiVersions[kind], kind))
+			object.SetNamespace(key.namespace)
+			object.SetName(key.name)
+			s.objects[key] = object
+		}
+		set(object, s)
+	}
+}
+
+// addTarget adds a target utilization. The type of its metric is unknown: Resource or ContainerResource.
+func addTarget(h *autoscalingv2.HorizontalPodAutoscaler, s sample) {
+	if s.label("metric_target_type") == "utilization" {
+		h.Spec.Metrics = append(h.Spec.Metrics, autoscalingv2.MetricSpec{Resource: &autoscalingv2.ResourceMetricSource{
+			Name:   v1.ResourceName(s.label("metric_name")),
+			Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: new(int32(s.value))},
+		}})
+	}
+}
+
+// addLimit adds an amount as a limit of its own: limits of the same type apply together.
+func addLimit(l *v1.LimitRange, s sample) {
+	item := v1.LimitRangeItem{Type: v1.LimitType(s.label("type"))}
+	list := map[string]*v1.ResourceList{
+		"min": &item.Min, "max": &item.Max, "maxLimitRequestRatio": &item.MaxLimitRequestRatio,
+	}[s.label("constraint")]
+	if list != nil {
+		setAmount(list, v1.ResourceName(s.label("resource")), s.value)
+		l.Spec.Limits = append(l.Spec.Limits, item)
+	}
+}
+
+// addQuota adds an amount of the status of a quota.
+func addQuota(q *v1.ResourceQuota, s sample) {
+	list := &q.Status.Hard
+	if s.label("type") == "used" {
+		list = &q.Status.Used
+	}
+	setAmount(list, v1.ResourceName(s.label("resource")), s.value)
+}
+
 // setResource sets the amount of the resource of a series.
 func (s sample) setResource(list *v1.ResourceList) {
 	setAmount(list, resourceName(s.label("resource")), s.value)
@@ -237,14 +302,12 @@ func setAmount(list *v1.ResourceList, name v1.ResourceName, value float64) {
 	if *list == nil {
 		*list = v1.ResourceList{}
 	}
-	switch {
-	case name == v1.ResourceCPU:
-		(*list)[name] = *resource.NewMilliQuantity(int64(math.Round(value*1000)), resource.DecimalSI)
-	case name == v1.ResourceMemory, strings.Contains(string(name), "storage"), strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix):
-		(*list)[name] = *resource.NewQuantity(int64(value), resource.BinarySI)
-	default:
-		(*list)[name] = *resource.NewQuantity(int64(value), resource.DecimalSI)
+	format := resource.DecimalSI
+	if strings.Contains(string(name), "memory") || strings.Contains(string(name), "storage") ||
+		strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix) {
+		format = resource.BinarySI
 	}
+	(*list)[name] = *resource.NewMilliQuantity(int64(math.Round(value*1000)), format)
 }
 
 // onNode returns the setter of a series of nodes. Nodes that kube_node_info does not have are ignored.

@@ -58,11 +58,11 @@ type About struct {
 	Kills []Kill `json:"memoryKills,omitempty"`
 }
 
-// LacksAutoscalers reports whether it is not known what autoscalers of pods the cluster had, unless Missing says so.
+// LacksAutoscalers reports whether it is not known what autoscalers of pods the cluster had.
 func (r *Recording) LacksAutoscalers() bool {
 	return !r.About.HasAutoscalers && !slices.ContainsFunc(r.Objects, func(o kinds.Object) bool {
 		return o.Kind != nil && o.Kind.Area == kinds.AreaRequests
-	}) && !slices.ContainsFunc(r.About.Missing, func(m Missing) bool { return strings.HasPrefix(m.What, "HorizontalPodAutoscalers") })
+	})
 }
 
 // MaxKills is the largest number of kills in a recording.

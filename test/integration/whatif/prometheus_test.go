@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -28,6 +29,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 	prometheusserver "github.com/plimsoll-k8s/plimsoll/test/support/prometheus"
+	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
 
@@ -37,7 +39,8 @@ func startKubeStateMetrics(t *testing.T, cp *controlplane.ControlPlane) (*progra
 	path := program.Build(t, "kube-state-metrics", "test/kubestatemetrics", "k8s.io/kube-state-metrics/v2")
 	port, telemetry := program.FreePort(t), program.FreePort(t)
 	server := program.Start(t, path, "--kubeconfig="+cp.Kubeconfig, "--host=127.0.0.1", fmt.Sprintf("--port=%d", port),
-		"--telemetry-host=127.0.0.1", fmt.Sprintf("--telemetry-port=%d", telemetry), "--resources=pods,nodes,replicasets",
+		"--telemetry-host=127.0.0.1", fmt.Sprintf("--telemetry-port=%d", telemetry),
+		"--resources=pods,nodes,replicasets,horizontalpodautoscalers,limitranges,resourcequotas",
 		"--metric-labels-allowlist=pods=[*],nodes=[*]", "--metric-opt-in-list=kube_pod_nodeselectors")
 	address := fmt.Sprintf("127.0.0.1:%d", port)
 	eventually.True(t, "kube-state-metrics does not serve", server, func(ctx context.Context) (bool, error) {
@@ -57,6 +60,7 @@ func TestRealPrometheus(t *testing.T) {
 		testcluster.Create(t, c.client.CoreV1().Nodes(), n)
 	}
 	deploy(t, c, "node-a", "node-b")
+	actOnRequests(t, c)
 	// As with the operator of Prometheus, the targets have labels that collide with the labels of kube-state-metrics.
 	server, err := prometheusserver.Start(t.Context(), []prometheusserver.Target{
 		{Address: metrics, Path: "/metrics", Labels: map[string]string{
@@ -85,7 +89,40 @@ func TestRealPrometheus(t *testing.T) {
 	t.Logf("values are up to %.2f s late", delay)
 	checkNodes(t, r, deleted, delay)
 	checkPods(t, r, c.histories(), delay)
+	for i, want := range []string{
+		`{"resource":{"name":"cpu","target":{"averageUtilization":80,"type":"Utilization"}},"type":""}],` +
+			`"minReplicas":1,"scaleTargetRef":{"kind":"Deployment","name":"d"}}`,
+		`{"min":{"memory":"3Mi"},"type":"Pod"}`, `{"hard":{"requests.cpu":"2500m"},"used":{"requests.cpu":"0"}}`,
+	} {
+		if !strings.Contains(string(r.Objects[i].JSON), want) {
+			t.Errorf("%s, want %s", r.Objects[i].JSON, want)
+		}
+	}
 	runDocumented(t, server.Address)
+}
+
+// actOnRequests creates a HorizontalPodAutoscaler, a LimitRange and a ResourceQuota.
+func actOnRequests(t *testing.T, c *cluster) {
+	t.Helper()
+	scaler := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Name: "h"}}
+	scaler.Spec.ScaleTargetRef, scaler.Spec.MaxReplicas = autoscalingv2.CrossVersionObjectReference{
+		APIVersion: "apps/v1", Kind: "Deployment", Name: "d",
+	}, 3
+	scaler.Spec.Metrics = []autoscalingv2.MetricSpec{{Type: "Resource", Resource: &autoscalingv2.ResourceMetricSource{
+		Name: "cpu", Target: autoscalingv2.MetricTarget{Type: "Utilization", AverageUtilization: new(int32(80))},
+	}}}
+	testcluster.Create(t, c.client.AutoscalingV2().HorizontalPodAutoscalers("kube-system"), scaler)
+	testcluster.Create(t, c.client.CoreV1().LimitRanges("kube-system"), &v1.LimitRange{
+		ObjectMeta: metav1.ObjectMeta{Name: "l"},
+		Spec:       v1.LimitRangeSpec{Limits: []v1.LimitRangeItem{{Type: "Pod", Min: schedtest.Amounts("memory", "3Mi")}}},
+	})
+	quota := &v1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "q"}}
+	quota.Spec.Hard = schedtest.Amounts("requests.cpu", "2500m")
+	quota, err := c.client.CoreV1().ResourceQuotas("kube-system").Create(t.Context(), quota, metav1.CreateOptions{})
+	must.Succeed(t, err)
+	quota.Status = v1.ResourceQuotaStatus{Hard: quota.Spec.Hard, Used: schedtest.Amounts("requests.cpu", "0")}
+	_, err = c.client.CoreV1().ResourceQuotas("kube-system").UpdateStatus(t.Context(), quota, metav1.UpdateOptions{})
+	must.Succeed(t, err)
 }
 
 // recorded matches the output of a command that has recorded something: in steps of a minute, not all nodes are seen.
