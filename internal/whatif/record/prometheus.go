@@ -68,7 +68,7 @@ type recorder struct {
 	// seenUntil is the last time at which any pod was exported, in seconds since 1970.
 	seenUntil int64
 	// objects has the other objects that were written.
-	objects map[objectKey]bool
+	objects map[string]bool
 	// series has the names of the series that had data.
 	series map[string]bool
 	// hasLabels is true once config has the names of the labels that the server uses.
@@ -106,7 +106,7 @@ func Record(ctx context.Context, out io.Writer, config Config, options Options) 
 	r := &recorder{
 		Options: options, config: config, client: client, keys: newLabelKeys(config.LabelKeys),
 		redact: kinds.NewRedactor(newKey(options.Redact)), pods: map[string]*podState{}, nodes: map[string]*nodeState{},
-		objects: map[objectKey]bool{}, series: map[string]bool{}, counts: counts{Classes: map[string]bool{}},
+		objects: map[string]bool{}, series: map[string]bool{}, counts: counts{Classes: map[string]bool{}},
 	}
 	if r.out, err = recording.NewWriter(out, r.description(r.config.From)); err != nil {
 		return Progress{}, err
@@ -202,7 +202,7 @@ func (r *recorder) window(ctx context.Context, from, to time.Time, last bool) er
 	}
 	w := &window{
 		labels: r.config.Labels, keys: r.keys, pods: map[string]*podState{}, nodes: map[string]*nodeState{},
-		replicaSets: map[string]metav1.OwnerReference{}, objects: map[objectKey]runtime.Object{},
+		replicaSets: map[string]metav1.OwnerReference{}, objects: map[string]runtime.Object{},
 	}
 	if err := r.readObjects(ctx, w, from, to); err != nil {
 		return err

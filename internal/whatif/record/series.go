@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/load/prometheus"
@@ -144,22 +143,14 @@ var described = []series{
 
 	{
 		scalerInfo, lastValue, ofScaler("scaletargetref_kind", "scaletargetref_name"), "no HorizontalPodAutoscaler is known",
-		onObject(func(h *autoscalingv2.HorizontalPodAutoscaler, s sample) {
-			h.Spec.ScaleTargetRef.Kind, h.Spec.ScaleTargetRef.Name = s.label("scaletargetref_kind"), s.label("scaletargetref_name")
-		}),
+		onObject(setScaled),
 	},
 	{
 		"kube_horizontalpodautoscaler_spec_target_metric", lastValue, ofScaler("metric_name", "metric_target_type"),
 		"no target of HorizontalPodAutoscalers is known", onObject(addTarget),
 	},
-	{
-		"kube_horizontalpodautoscaler_spec_min_replicas", lastValue, ofScaler(), "",
-		onObject(func(h *autoscalingv2.HorizontalPodAutoscaler, s sample) { h.Spec.MinReplicas = new(int32(s.value)) }),
-	},
-	{
-		"kube_horizontalpodautoscaler_spec_max_replicas", lastValue, ofScaler(), "",
-		onObject(func(h *autoscalingv2.HorizontalPodAutoscaler, s sample) { h.Spec.MaxReplicas = int32(s.value) }),
-	},
+	{"kube_horizontalpodautoscaler_spec_min_replicas", lastValue, ofScaler(), "", onObject(setMinimum)},
+	{"kube_horizontalpodautoscaler_spec_max_replicas", lastValue, ofScaler(), "", onObject(setMaximum)},
 	{
 		"kube_limitrange", lastValue, []string{"namespace", "limitrange", "resource", "type", "constraint"}, "no LimitRange is known",
 		onObject(addLimit),

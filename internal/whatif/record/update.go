@@ -228,13 +228,14 @@ func (r *recorder) reappeared(created int64) bool {
 const maxObjects = 500_000
 
 // addObject writes an object other than a node or a pod unless it is written.
-func (r *recorder) addObject(key objectKey, object any) error {
+func (r *recorder) addObject(key string, object any) error {
 	if r.objects[key] || len(r.objects) >= maxObjects {
 		return nil
 	}
 	r.objects[key] = true
 	var redacted json.RawMessage
-	if err := r.redact.Object(key.resource, object, &redacted); err != nil {
+	resource, _, _ := strings.Cut(key, "/")
+	if err := r.redact.Object(resource, object, &redacted); err != nil {
 		return err
 	}
 	return r.out.AddObject(redacted)
@@ -242,10 +243,7 @@ func (r *recorder) addObject(key objectKey, object any) error {
 
 // addObjects writes the objects of a window.
 func (r *recorder) addObjects(w *window) error {
-	keys := slices.SortedFunc(maps.Keys(w.objects), func(a, b objectKey) int {
-		return cmp.Or(cmp.Compare(a.resource, b.resource), cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
-	})
-	for _, key := range keys {
+	for _, key := range slices.Sorted(maps.Keys(w.objects)) {
 		if err := r.addObject(key, w.objects[key]); err != nil {
 			return err
 		}
@@ -263,5 +261,6 @@ func (r *recorder) addWorkload(w *window, pod *v1.Pod) error {
 	if owner.Kind == "ReplicaSet" {
 		parent = w.replicaSets[pod.Namespace+"/"+owner.Name]
 	}
-	return r.addObject(objectKey{strings.ToLower(owner.Kind) + "s", pod.Namespace, owner.Name}, workload(pod.Namespace, owner, parent))
+	key := strings.Join([]string{strings.ToLower(owner.Kind) + "s", pod.Namespace, owner.Name}, "/")
+	return r.addObject(key, workload(pod.Namespace, owner, parent))
 }

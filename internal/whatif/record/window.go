@@ -27,14 +27,11 @@ type window struct {
 	nodes  map[string]*nodeState
 	// replicaSets has the owners of ReplicaSets, by namespace and name.
 	replicaSets map[string]metav1.OwnerReference
-	// objects act on requests.
-	objects map[objectKey]runtime.Object
+	// objects act on requests, by the resource name of their kind, such as limitranges, namespace and name.
+	objects map[string]runtime.Object
 	// lastPod and lastNode are the last times at which any pod and any node was exported, in seconds since 1970.
 	lastPod, lastNode int64
 }
-
-// objectKey identifies an object by the resource name of its kind, such as limitranges.
-type objectKey struct{ resource, namespace, name string }
 
 // podState is a pod in a window. Times are in seconds since 1970, 0 if they are unknown.
 type podState struct {
@@ -242,20 +239,31 @@ func onObject[T any, P interface {
 	kind := reflect.TypeFor[T]().Name()
 	label := strings.ToLower(kind)
 	return func(s sample) {
-		key := objectKey{label + "s", s.label("namespace"), s.label(label)}
-		if key.namespace == "" || key.name == "" {
+		namespace, name := s.label("namespace"), s.label(label)
+		if namespace == "" || name == "" {
 			return
 		}
+		key := label + "s/" + namespace + "/" + name
 		object, ok := s.objects[key].(P)
 		if !ok {
 			object = new(T)
 			object.GetObjectKind().SetGroupVersionKind(schema.FromAPIVersionAndKind(apiVersions[kind], kind))
-			object.SetNamespace(key.namespace)
-			object.SetName(key.name)
+			object.SetNamespace(namespace)
+			object.SetName(name)
 			s.objects[key] = object
 		}
 		set(object, s)
 	}
+}
+
+func setScaled(h *autoscalingv2.HorizontalPodAutoscaler, s sample) {
+	h.Spec.ScaleTargetRef.Kind, h.Spec.ScaleTargetRef.Name = s.label("scaletargetref_kind"), s.label("scaletargetref_name")
+}
+func setMinimum(h *autoscalingv2.HorizontalPodAutoscaler, s sample) {
+	h.Spec.MinReplicas = new(int32(s.value))
+}
+func setMaximum(h *autoscalingv2.HorizontalPodAutoscaler, s sample) {
+	h.Spec.MaxReplicas = int32(s.value)
 }
 
 // addTarget adds a target utilization. The type of its metric is unknown: Resource or ContainerResource.
