@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// NewFile is a file that a command writes, completely or not at all.
+// NewFile is a file that a command writes, completely or not at all, or none without a path.
 type NewFile struct {
 	// Flag that names the file, for error messages.
 	Flag string
@@ -59,6 +59,9 @@ func (f NewFile) isInput(existing fs.FileInfo, cmd *cobra.Command) bool {
 // Check returns an error if the file cannot be written, or is an input of the command. Commands call it before they compute
 // the content, which may take long.
 func (f NewFile) Check(cmd *cobra.Command) error {
+	if f.Path == "" {
+		return nil
+	}
 	if err := CheckFileName(f.Flag, f.Path); err != nil {
 		return err
 	}
@@ -88,6 +91,9 @@ func (f NewFile) Check(cmd *cobra.Command) error {
 // Write writes the content to a temporary file in the same directory and renames it when it is
 // complete.
 func (f NewFile) Write(content func(io.Writer) error) (err error) {
+	if f.Path == "" {
+		return nil
+	}
 	file, err := os.CreateTemp(filepath.Dir(f.Path), ".plimsoll-*")
 	if path, ok := errors.AsType[*fs.PathError](err); ok { // of a name that nobody gave
 		return fmt.Errorf("%s: %s: %w in %s", f.Flag, f.Path, path.Err, filepath.Dir(f.Path))

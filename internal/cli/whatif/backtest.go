@@ -50,12 +50,8 @@ that pods can be on other nodes than recorded even if the model is exact.`,
 	}
 	flags := cmd.Flags()
 	input.AddRecordingFlag(cmd, &o.source.Recording)
-	flags.StringVar(
-		&o.profile,
-		"profile",
-		"default",
-		"profile that was in force: built-in profile, or file with a KubeSchedulerConfiguration",
-	)
+	flags.StringVar(&o.profile, "profile", "default", "profile that was in force: built-in profile, or file with a "+
+		"KubeSchedulerConfiguration")
 	flags.StringVar(&o.source.Usage, "usage", generate.Beta, "usage of pods without recorded usage, as in plimsoll simulate")
 	flags.Uint64Var(&o.seed, "seed", 1, "seed of generated usage")
 	input.AddStrictFlag(cmd, &o.source.Strict)

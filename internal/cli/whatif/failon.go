@@ -38,12 +38,8 @@ func parseCondition(text string) (condition, error) {
 		for _, d := range result.Figures {
 			names = append(names, d.Name)
 		}
-		return c, fmt.Errorf(
-			"unknown figure %.60q: must be one of %s%s",
-			c.figure,
-			strings.Join(names, ", "),
-			format.Suggestion(c.figure, names),
-		)
+		return c, fmt.Errorf("unknown figure %.60q: must be one of %s%s", c.figure, strings.Join(names, ", "),
+			format.Suggestion(c.figure, names))
 	}
 	c.number, err = strconv.ParseFloat(strings.TrimSpace(text[operator+1:]), 64)
 	if err != nil || math.IsNaN(c.number) || math.IsInf(c.number, 0) {
@@ -64,12 +60,8 @@ func (c condition) evaluate(s *result.Scenario) (profile string, isTrue bool, er
 		figure, found := profiles[i].Figures[c.figure]
 		if !found {
 			d, _ := result.FigureByName(c.figure)
-			return "", false, fmt.Errorf(
-				"found no %s with the profile %s: requires %s",
-				c.figure,
-				profiles[i].Name,
-				requirements[d.Requires],
-			)
+			return "", false, fmt.Errorf("found no %s with the profile %s: requires %s", c.figure, profiles[i].Name,
+				requirements[d.Requires])
 		}
 		value := figure.Mean
 		if d := figure.Difference; c.difference {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -77,15 +76,8 @@ log of a pod, are ignored.`,
 				if shards[i], err = readResult(name); err != nil {
 					return fmt.Errorf("%s: %w", name, err)
 				}
-				if found, first := shards[i].Shard, shards[0].Shard; found == nil {
+				if shards[i].Shard == nil {
 					return fmt.Errorf("%s: found the result of all seeds: must be that of a shard (--shard)", name)
-				} else if found.Count != first.Count {
-					return fmt.Errorf("%s: found shard %d of %d, while %s is shard %d of %d: must be of one comparison",
-						name, found.Index, found.Count, args[0], first.Index, first.Count)
-				}
-				isSame := func(other *result.Result) bool { return *other.Shard == *shards[i].Shard }
-				if first := slices.IndexFunc(shards[:i], isSame); first >= 0 {
-					return fmt.Errorf("%s: found shard %d, as in %s: must be each shard once", name, shards[i].Shard.Index, args[first])
 				}
 			}
 			merged, err := result.Merge(shards)

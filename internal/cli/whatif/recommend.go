@@ -63,19 +63,11 @@ a node at most --wait.
 
 The recording must have usage; a snapshot gives a first look, with two days of usage that
 are generated around its one reading. Configurations are fitted on the first two thirds,
-and the best one is confirmed on the last third, which the search has not seen; if it
-misses a goal there, the next cheapest are tried, three in all. All kinds of requests are
-tried first, then the best with each profile; where pods wait, rates of slack are bisected
-and a minimum is tried. Requests change for the fewest workloads with which the cost is at
-most 2 % above the cost with all.
-
-Requests are kept, or are a quantile or the maximum of what the pods of a workload used,
-or what the defaults of the Vertical Pod Autoscaler or of KRR give. Limits stay, but are
-at least the request. Workloads with less than a day of use keep their requests.
+and confirmed on the last third, which the search has not seen. docs/recommend.md says
+what is tried, and which workloads keep their requests.
 
 Without --autoscaler, the answer is how many nodes are not needed, or CPUs of nodes if
-they differ in size: nodes are added and removed as if all new ones were like the most
-frequent node of the recording. Nothing is applied:
+they differ in size, as if all new ones were like the most frequent. Nothing is applied:
 -o yaml prints what to apply, and --write writes it to files. Both, and --report, exit
 with code 3 if the answer is not confirmed: there is nothing to apply then.`,
 		Example: `  # What would the last week have cost, at no more overload and short waits?
@@ -110,16 +102,9 @@ func (o *recommendOptions) addFlags(cmd *cobra.Command) {
 	}
 	AddSaturationFlag(cmd, &o.saturation)
 	flags.StringSliceVar(&o.change, "change", levers, "what may be changed: profile, requests, slack")
-	flags.StringArrayVar(&o.profiles, "profile", nil,
-		"built-in profile, or file with a KubeSchedulerConfiguration; repeat it, the first is "+
-			"in force (default "+strings.Join(triedProfiles, ", ")+"; a single one is in force beside these)",
-	)
-	flags.StringVar(
-		&o.policy,
-		"policy",
-		"",
-		"file with the ResourceSlack in force: its rate, minimum and schedules may be changed",
-	)
+	flags.StringArrayVar(&o.profiles, "profile", nil, "built-in profile, or file with a KubeSchedulerConfiguration; repeat it, the first "+
+		"is in force (default "+strings.Join(triedProfiles, ", ")+"; a single one is in force beside these)")
+	flags.StringVar(&o.policy, "policy", "", "file with the ResourceSlack in force: its rate, minimum and schedules may be changed")
 	flags.StringVar(&o.write, "write", "", "write Helm values, the ResourceSlack and a patch file for each workload to this new folder")
 	flags.StringVar(&o.report.Path, "report", "", "also write a self-contained HTML page to this file")
 	flags.BoolVar(&o.report.Force, "force", false, "replace an existing report")
@@ -157,7 +142,9 @@ func (o *recommendOptions) run(cmd *cobra.Command) error {
 	if err := o.printResult(cmd.OutOrStdout(), found, documents); err != nil {
 		return base.Failure(err)
 	}
-	if err := o.writeReport(found); err != nil {
+	if page, err := found.Document(false); err != nil {
+		return base.Failure(err)
+	} else if err := o.report.Write(page.Write); err != nil {
 		return base.Failure(err)
 	}
 	if unfit != nil && (o.write != "" || o.report.Path != "" || o.output.Format == base.FormatYAML) {
@@ -167,18 +154,6 @@ func (o *recommendOptions) run(cmd *cobra.Command) error {
 		return base.Failure(o.writeFolder(documents))
 	}
 	return nil
-}
-
-// writeReport writes the page to the file of --report, if there is one.
-func (o *recommendOptions) writeReport(found *recommend.Result) error {
-	if o.report.Path == "" {
-		return nil
-	}
-	page, err := found.Document(false)
-	if err != nil {
-		return err
-	}
-	return o.report.Write(page.Write)
 }
 
 // printResult prints the result in the format of --output. In YAML it is what to apply.
@@ -260,13 +235,8 @@ func (o *recommendOptions) parse(cmd *cobra.Command) (err error) {
 
 // checkFiles verifies that the files and folders to write can be created.
 func (o *recommendOptions) checkFiles(cmd *cobra.Command) error {
-	if o.report.Path != "" {
-		if err := o.report.Check(cmd); err != nil {
-			return err
-		}
-	}
-	if o.write == "" {
-		return nil
+	if err := o.report.Check(cmd); err != nil || o.write == "" {
+		return err
 	}
 	if err := base.CheckFileName("--write", o.write); err != nil {
 		return err

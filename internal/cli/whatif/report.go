@@ -12,9 +12,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
-// reportMode makes a report readable by all users: it is written to be shared.
-const reportMode = 0o644
-
 // formatHTML is an output format that only these commands have.
 const formatHTML = "html"
 
@@ -29,15 +26,10 @@ type resultOptions struct {
 
 func (o *resultOptions) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringArrayVar(
-		&o.failOn,
-		"fail-on",
-		nil,
-		"exit with code 3 if a figure exceeds a number, as in 'overloadMinutes>10', or clearly "+
-			"differs from the baseline, as in 'difference.overloadMinutes>0'; may be repeated",
-	)
+	flags.StringArrayVar(&o.failOn, "fail-on", nil, "exit with code 3 if a figure exceeds a number, as in 'overloadMinutes>10', or "+
+		"clearly differs from the baseline, as in 'difference.overloadMinutes>0'; may be repeated")
 	o.output.AddFlag(cmd, formatHTML, base.FormatMarkdown)
-	o.report = base.NewFile{Flag: "--report", Mode: reportMode}
+	o.report = base.NewFile{Flag: "--report", Mode: 0o644} // written to be shared
 	flags.StringVar(&o.report.Path, "report", "", "also write a self-contained HTML report to this file")
 	flags.BoolVar(&o.report.Force, "force", false, "replace existing files")
 }
@@ -58,16 +50,13 @@ func (o *resultOptions) validate(cmd *cobra.Command, met result.Requirement) err
 		}
 		o.conditions = append(o.conditions, c)
 	}
-	if o.report.Path == "" {
-		return nil
-	}
 	return o.report.Check(cmd)
 }
 
 // finish writes the report of a result that was printed, with an error or nil. It returns an error if the result is incomplete or a
 // condition of --fail-on is true.
 func (o *resultOptions) finish(r *result.Result, printed error) error {
-	if err := errors.Join(printed, o.writeReport(r)); err != nil {
+	if err := errors.Join(printed, o.report.Write(func(out io.Writer) error { return report.Write(out, r) })); err != nil {
 		return base.Failure(err)
 	}
 	if r.Interrupted {
@@ -81,14 +70,6 @@ func (o *resultOptions) print(out io.Writer, r *result.Result) error {
 		return report.Write(out, r)
 	}
 	return o.output.Print(out, r, func(out io.Writer) { Print(out, &o.output, &report.Document{Result: r}) })
-}
-
-// writeReport writes the report if --report is set.
-func (o *resultOptions) writeReport(r *result.Result) error {
-	if o.report.Path == "" {
-		return nil
-	}
-	return o.report.Write(func(out io.Writer) error { return report.Write(out, r) })
 }
 
 // checkFailOn returns an error if a condition of --fail-on is true.

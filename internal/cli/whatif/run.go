@@ -54,9 +54,8 @@ func (o *whatIfOptions) warnOfUsage(cmd *cobra.Command, r *result.Result) {
 	case known == pods:
 		o.Warn("--usage: has no effect: the usage of all pods is recorded")
 	default:
-		o.Warn(
-			fmt.Sprintf("--usage: the usage of %s is not recorded: the others use what was recorded", format.Part(pods-known, pods, "pod")),
-		)
+		o.Warn(fmt.Sprintf("--usage: the usage of %s is not recorded: the others use what was recorded",
+			format.Part(pods-known, pods, "pod")))
 	}
 }
 

@@ -47,13 +47,8 @@ func validateProfile(ctx context.Context, profile engine.NamedConfig, isGenerate
 	}
 	for _, p := range cfg.Profiles {
 		if name := unfed(p); name != "" && !engine.IsBuiltIn(profile.Name) {
-			warn(
-				fmt.Sprintf(
-					"%s: %s has no source of load: it is given that of the simulation, which it has not in a cluster",
-					profile.Name,
-					name,
-				),
-			)
+			warn(fmt.Sprintf("%s: %s has no source of load: it is given that of the simulation, which it has not in a cluster",
+				profile.Name, name))
 		}
 	}
 	if len(cfg.Extenders) > 0 {

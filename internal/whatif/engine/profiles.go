@@ -121,11 +121,7 @@ func IgnoredResources(cfg *internalconfig.KubeSchedulerConfiguration) func(v1.Re
 // Learns reports whether a profile of a configuration learns the usage of workloads.
 func Learns(cfg *internalconfig.KubeSchedulerConfiguration) bool {
 	return slices.ContainsFunc(cfg.Profiles, func(p internalconfig.KubeSchedulerProfile) bool {
-		return slices.ContainsFunc(
-			slices.Concat(p.Plugins.Score.Enabled, p.Plugins.MultiPoint.Enabled),
-			func(enabled internalconfig.Plugin) bool {
-				return enabled.Name == predictedutilization.Name
-			},
-		)
+		enabled := slices.Concat(p.Plugins.Score.Enabled, p.Plugins.MultiPoint.Enabled)
+		return slices.ContainsFunc(enabled, func(e internalconfig.Plugin) bool { return e.Name == predictedutilization.Name })
 	})
 }

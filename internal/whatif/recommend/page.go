@@ -59,9 +59,7 @@ func (r *Result) Sections(short bool) []*report.Section {
 		wait = fmt.Sprintf("wait p%g", r.WaitPercent)
 	}
 	costs := map[string]string{"node hours": "node h/day", "CPU hours of nodes": "CPU h/day"}[r.CostUnit]
-	confirmation, frontier := &report.Section{
-		Title: "On the last third",
-	}, &report.Section{
+	confirmation, frontier := &report.Section{Title: "On the last third"}, &report.Section{
 		Title: "Frontier, first two thirds",
 		Text: []string{
 			"A point is a configuration that no cheaper one equals in both overload and wait; the one in force is shown too. Lower left is better.",

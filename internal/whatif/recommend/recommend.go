@@ -186,13 +186,7 @@ func Find(ctx context.Context, o Options) (*Result, error) {
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
 	s.fitted = recording.WithSpan(o.Source.Recording, start, fitEnd)
-	profiles := []engine.NamedConfig{o.Current}
-	if o.Change.Profile {
-		profiles = append(profiles, slices.DeleteFunc(slices.Clone(o.Profiles), func(p engine.NamedConfig) bool {
-			return p.Name == o.Current.Name
-		})...)
-	}
-	best, reached, err := s.run(profiles)
+	best, reached, err := s.run()
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -256,13 +255,8 @@ func (r *rule) add(u *workloadUse, allowed *[2]allowance, largest resources.Amou
 
 // summary names at most three of the workloads.
 func (k *keptWorkloads) summary() string {
-	names := k.Workloads[:min(3, len(k.Workloads))]
-	text := strings.Join(names, ", ")
-	if more := len(k.Workloads) - len(names); more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
 	return fmt.Sprintf("%s %s requests %s: %s", format.Of(len(k.Workloads), "workload"),
-		format.Form(len(k.Workloads), "keeps its", "keep their"), k.Reason, text)
+		format.Form(len(k.Workloads), "keeps its", "keep their"), k.Reason, format.Abbreviate(k.Workloads, 3, ", "))
 }
 
 // isBelowP99 reports whether requests of the workload have less memory than the 99th percentile of its use.

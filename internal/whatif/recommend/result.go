@@ -111,12 +111,8 @@ func (r *Result) assume(text string, args ...any) {
 func newResult(o *Options, r *recording.Recording, start, fitEnd, end int64) *Result {
 	at := func(second int64) time.Time { return r.About.From.Add(time.Duration(second) * time.Second) }
 	out := &Result{
-		APIVersion: APIVersion,
-		Kind:       Kind,
-		Source:     "recording: " + o.Source.Recording,
-		Fit:        Span{From: at(start), To: at(fitEnd)},
-		Confirm:    Span{From: at(fitEnd), To: at(end)},
-		uses:       map[resources.Workload]*workloadUse{},
+		APIVersion: APIVersion, Kind: Kind, Source: "recording: " + o.Source.Recording, Fit: Span{From: at(start), To: at(fitEnd)},
+		Confirm: Span{From: at(fitEnd), To: at(end)}, uses: map[resources.Workload]*workloadUse{},
 	}
 	for _, missing := range r.About.Missing {
 		out.assume("missing in the recording: %s: %s", missing.What, missing.Why)
@@ -153,14 +149,8 @@ func (g *Goals) text() string {
 func (s *search) row(c *candidate, parts []int) Row {
 	f := sum(partsOf(c, parts))
 	row := Row{
-		Name:        c.name(),
-		Mark:        c.mark,
-		Cost:        f.cost / f.days,
-		Overload:    f.overload / f.days,
-		Saturation:  f.saturation / f.days,
-		Killed:      f.killed / f.days,
-		WaitSeconds: s.goals.wait(f).Seconds(),
-		NodesPeak:   f.nodesPeak,
+		Name: c.name(), Mark: c.mark, Cost: f.cost / f.days, Overload: f.overload / f.days, Saturation: f.saturation / f.days,
+		Killed: f.killed / f.days, WaitSeconds: s.goals.wait(f).Seconds(), NodesPeak: f.nodesPeak,
 	}
 	if c != s.inForce {
 		costs := func(c *candidate) (values []float64) {
@@ -235,10 +225,7 @@ func (s *search) confirm(r *Result, best *candidate, reached bool) error {
 	for i := range parts {
 		parts[i] = s.fit + i
 	}
-	mark := "recommended"
-	if !reached {
-		mark = "nearest"
-	}
+	mark := map[bool]string{true: "recommended", false: "nearest"}[reached]
 	best, failed, err := s.firstConfirmed(best, reached, parts)
 	if err != nil {
 		return err

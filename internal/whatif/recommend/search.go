@@ -196,7 +196,7 @@ func (s *search) meets(c *candidate, parts []int, withWait bool) bool {
 
 // run returns the cheapest candidate that meets the goals on the parts to fit, or the nearest and false. Only changed levers differ from
 // the configuration in force.
-func (s *search) run(profiles []engine.NamedConfig) (best *candidate, reached bool, err error) {
+func (s *search) run() (best *candidate, reached bool, err error) {
 	s.inForce = &candidate{profile: s.Current, requests: &s.rules[0], slack: s.slackInForce()}
 	pairs := []*candidate{s.inForce}
 	for i := range s.rules[1:] {
@@ -207,7 +207,9 @@ func (s *search) run(profiles []engine.NamedConfig) (best *candidate, reached bo
 	if err := s.simulate(pairs, first); err != nil {
 		return nil, false, err
 	}
-	pairs = append(pairs, s.profileCandidates(pairs, profiles)...)
+	if s.Change.Profile {
+		pairs = append(pairs, s.profileCandidates(pairs)...)
+	}
 	s.Report(fmt.Sprintf("the same part: %s of profile and requests", format.Of(len(pairs), "pair")))
 	if err := s.simulate(pairs, first); err != nil {
 		return nil, false, err
@@ -231,7 +233,7 @@ func (s *search) run(profiles []engine.NamedConfig) (best *candidate, reached bo
 // profileCandidates returns the pairs of the profiles that are not in force with the kinds of requests that can win: the requests in force,
 // the cheapest that meet the goals other than the wait on the first part with the profile in force, and the most expensive that miss them,
 // which another profile may meet.
-func (s *search) profileCandidates(pairs []*candidate, profiles []engine.NamedConfig) (more []*candidate) {
+func (s *search) profileCandidates(pairs []*candidate) (more []*candidate) {
 	first := s.order[:1]
 	byCost := slices.SortedStableFunc(slices.Values(pairs[1:]), func(a, b *candidate) int {
 		return cmp.Compare(a.parts[first[0]].cost, b.parts[first[0]].cost)
@@ -245,7 +247,7 @@ func (s *search) profileCandidates(pairs []*candidate, profiles []engine.NamedCo
 		}
 	}
 	rules = append(rules, missed[max(0, len(missed)-max(1, bestPairs-met)):]...)
-	for _, profile := range profiles {
+	for _, profile := range s.Profiles {
 		for _, r := range rules {
 			if profile.Name != s.Current.Name {
 				more = append(more, &candidate{profile: profile, requests: r, slack: s.inForce.slack})

@@ -62,15 +62,8 @@ func CostChart(costName, valueName string, points []CostPoint) Chart {
 		p := &points[i]
 		atX, atY, drop := x.At(p.Value), y.At(p.Cost), 0.0
 		if value, cost := p.ValueInterval, p.CostInterval; value != nil && cost != nil {
-			d.Printf(
-				`<path class="thin" d="M%v %vH%vM%v %vV%v"/>`,
-				x.At(value.Low),
-				atY,
-				x.At(value.High),
-				atX,
-				y.At(cost.Low),
-				y.At(cost.High),
-			)
+			d.Printf(`<path class="thin" d="M%v %vH%vM%v %vV%v"/>`, x.At(value.Low), atY, x.At(value.High), atX, y.At(cost.Low),
+				y.At(cost.High))
 		}
 		if slices.Index(names, p.Line)%2 == 1 {
 			drop = 21 // avoids the label of a neighbor

@@ -62,12 +62,8 @@ func inOrder(shards []*Result) ([]*Result, error) {
 			return nil, fmt.Errorf("found no shard %d of %d", i, len(shards))
 		}
 		if !slices.Equal(r.Profiles, common.Profiles) {
-			return nil, fmt.Errorf(
-				"shard 0 has the profiles %s, shard %d %s: must be of one comparison",
-				strings.Join(common.Profiles, ", "),
-				i,
-				strings.Join(r.Profiles, ", "),
-			)
+			return nil, fmt.Errorf("shard 0 has the profiles %s, shard %d %s: must be of one comparison",
+				strings.Join(common.Profiles, ", "), i, strings.Join(r.Profiles, ", "))
 		}
 		if !reflect.DeepEqual(withoutRuns(r), common) {
 			return nil, fmt.Errorf("shards 0 and %d differ in their cluster or settings: must be of one comparison", i)
