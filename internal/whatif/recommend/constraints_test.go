@@ -179,16 +179,8 @@ func TestLimitRangesAdmit(t *testing.T) {
 			}
 			pod.Spec.Containers = append(pod.Spec.Containers, c)
 		}
-		item := v1.LimitRangeItem{
-			Type: rapid.SampledFrom(
-				[]v1.LimitType{v1.LimitTypePod, v1.LimitTypeContainer},
-			).Draw(
-				t,
-				"type",
-			),
-			Min: list("min"),
-			Max: list("max"),
-		}
+		kind := rapid.SampledFrom([]v1.LimitType{v1.LimitTypePod, v1.LimitTypeContainer}).Draw(t, "type")
+		item := v1.LimitRangeItem{Type: kind, Min: list("min"), Max: list("max")}
 		if rapid.Bool().Draw(t, "ratio") {
 			item.MaxLimitRequestRatio = v1.ResourceList{v1.ResourceCPU: resource.MustParse("2"), v1.ResourceMemory: resource.MustParse("3")}
 		}
@@ -250,6 +242,20 @@ func TestScalerPatches(t *testing.T) {
 	} {
 		if !strings.Contains(string(patches[i].Text), text) || len(patches) != 2 {
 			t.Errorf("%s, want %s", patches[i].Text, text)
+		}
+	}
+}
+
+// TestClassOfService verifies that the answer has the number of workloads whose class of service changes, as that of pods without requests.
+func TestClassOfService(t *testing.T) {
+	for requests, want := range map[string]string{"": "1 of 1 workload", "1 1Gi": "0 of 1 workload"} {
+		r := recordingOf([]float64{100}, []float64{50})
+		r.Pods[0].Object.Spec.Containers = []v1.Container{{Name: "main", Resources: resourcesOf(requests, "")}}
+		u := usesOf(r, 0, 60)[0]
+		out := Result{uses: map[resources.Workload]*workloadUse{u.Workload: u}, constraints: &constraints{}}
+		out.Requests = []recording.WorkloadRequests{{Namespace: u.Namespace, Kind: u.Kind, Name: u.Name, CPU: 200}}
+		if out.assumePatches(); !strings.HasSuffix(out.Assumed[0], " changes for "+want) {
+			t.Errorf("%q: %q, want %s", requests, out.Assumed, want)
 		}
 	}
 }

@@ -28,10 +28,7 @@ func TestDocument(t *testing.T) {
 		if got := strings.Count(page, "<svg"); got != charts {
 			t.Errorf("p%v: %d charts, want %d", percent, got, charts)
 		}
-		if applies, warns := strings.Contains(
-			page,
-			"What to apply",
-		), strings.Contains(
+		if applies, warns := strings.Contains(page, "What to apply"), strings.Contains(
 			page,
 			`class="summary warning"`,
 		); applies != r.Confirmed ||

@@ -413,11 +413,7 @@ func TestWatchEvents(t *testing.T) {
 	// An evicted pod has no containers that ended.
 	evicted := podText(first, "", `"phase":"Failed"`)
 	r = read(
-		event(
-			"ADDED",
-			1,
-			podText(first, "", ""),
-		),
+		event("ADDED", 1, podText(first, "", "")),
 		event("MODIFIED", 5, evicted),
 		event("MODIFIED", 6, evicted),
 		event("DELETED", 9, evicted),

@@ -204,9 +204,7 @@ func TestWindowOfEarlierSnapshots(t *testing.T) {
 	for source, want := range map[string]time.Duration{"KubernetesMetricsServer": time.Minute, "Prometheus": 15 * time.Minute} {
 		s, _, err := ReadSnapshot(testStart, manifest.Files([]string{"../../../examples/limits/cluster.yaml"}, nil))
 		must.Succeed(t, err)
-		s.Load = &load.Reading{
-			Source: source, Time: testStart, Window: 15 * time.Minute, Nodes: map[string]load.Node{"a": {HasCPU: true}},
-		}
+		s.Load = &load.Reading{Source: source, Time: testStart, Window: 15 * time.Minute, Nodes: map[string]load.Node{"a": {HasCPU: true}}}
 		file := filepath.Join(t.TempDir(), "s.ndjson.gz")
 		must.Succeed(t, s.WriteFile(file))
 		instant, err := OpenAt(file, time.Time{})

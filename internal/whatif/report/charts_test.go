@@ -20,9 +20,7 @@ func addSlack(t *testing.T, r *result.Result, names ...string) {
 		p.Slack = names[i]
 		for j := range p.Runs {
 			p.Runs[j].PendingSeconds.Mean = 100 - 10*float64(i) + float64(j)
-			p.Runs[j].Scaling = &result.Scaling{
-				Cost: 20 + float64(i) + 0.1*float64(j), NodeHours: 40, Slack: &result.SlackKept{Mean: 0.5},
-			}
+			p.Runs[j].Scaling = &result.Scaling{Cost: 20 + float64(i) + 0.1*float64(j), NodeHours: 40, Slack: &result.SlackKept{Mean: 0.5}}
 		}
 	}
 	r.Scenario.Compare()

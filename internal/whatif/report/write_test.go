@@ -23,9 +23,7 @@ func fileName(t *testing.T) string { return strings.NewReplacer("/", "-", ",", "
 
 // emptyResult returns a result with two profiles and without runs.
 func emptyResult() *result.Result {
-	return &result.Result{
-		Profiles: []string{"a", "b"}, Scenario: result.Scenario{Profiles: []result.Profile{{Name: "a"}, {Name: "b"}}},
-	}
+	return &result.Result{Profiles: []string{"a", "b"}, Scenario: result.Scenario{Profiles: []result.Profile{{Name: "a"}, {Name: "b"}}}}
 }
 
 // write returns the report of a result.

@@ -13,9 +13,7 @@ type figures map[string][3]float64
 
 // comparisonOf returns a result of two profiles with differences of some figures.
 func comparisonOf(seeds int, figures figures) *Result {
-	base, other := Profile{Name: "default", Figures: map[string]Figure{}}, Profile{
-		Name: "other", Figures: map[string]Figure{},
-	}
+	base, other := Profile{Name: "default", Figures: map[string]Figure{}}, Profile{Name: "other", Figures: map[string]Figure{}}
 	for name, f := range figures {
 		d := &Difference{Mean: f[1] - f[0], Less: 1, More: 1}
 		if seeds > 1 {

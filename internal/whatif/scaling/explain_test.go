@@ -317,11 +317,9 @@ func TestExplainNodes(t *testing.T) {
 			budgets: []*policyv1.PodDisruptionBudget{testBudget("b", "web", alwaysAllow)},
 		},
 		"a volume of another zone": {
-			node:  func(n *v1.Node) { n.Labels[v1.LabelTopologyZone] = "a" },
-			other: func(n *v1.Node) { n.Labels[v1.LabelTopologyZone] = "b" },
-			pods: web(volume(v1.VolumeSource{
-				PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "data"},
-			})),
+			node:   func(n *v1.Node) { n.Labels[v1.LabelTopologyZone] = "a" },
+			other:  func(n *v1.Node) { n.Labels[v1.LabelTopologyZone] = "b" },
+			pods:   web(volume(v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}})),
 			others: zonedVolume("a"),
 			want: "held\nno room shop/web-1: nodes with room, such as n2, refuse it or get other pods; " +
 				"1 node: node(s) didn't match PersistentVolume's node affinity",
