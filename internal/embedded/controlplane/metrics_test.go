@@ -15,7 +15,8 @@ func TestPodMetricsOfNamespace(t *testing.T) {
 	for path, want := range map[string]int{"/pods": 2, "/namespaces/shop/pods": 1, "/namespaces/none/pods": 0} {
 		w := httptest.NewRecorder()
 		metricsAPI(nil, pods).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", metricsGroup+path, nil))
-		if got := w.Body.String(); w.Code != 200 || strings.Count(got, `"timestamp"`) != want || strings.Contains(got, "web") != (want > 0) {
+		got := w.Body.String()
+		if w.Code != 200 || strings.Count(got, `"timestamp"`) != want || strings.Contains(got, "web") != (want > 0) {
 			t.Errorf("%s: code %d, %s", path, w.Code, got)
 		}
 	}
