@@ -66,8 +66,8 @@ func (s *State) placementsOf(name string, versions ...*set) []types.NamespacedNa
 	return s.placementsSharing(func(namespace string) bool { return s.bindings[namespace][name] }, versions...)
 }
 
-// placementsSharing returns the placements in some namespaces, and the ones with a workload that can select a cluster of sets, nil for none:
-// after a change of the sets or of their bindings, other numbers of namespaces share their clusters.
+// placementsSharing returns the placements in some namespaces, and the ones with a workload that can select a cluster of sets, nil for
+// none: after a change of the sets or of their bindings, other numbers of namespaces share their clusters.
 func (s *State) placementsSharing(isIn func(namespace string) bool, sets ...*set) []types.NamespacedName {
 	s.sharers = nil
 	isShared := make([]bool, len(s.fleet))

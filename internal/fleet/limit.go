@@ -43,12 +43,6 @@ func (l *limit) equals(other *limit) bool {
 	return l == other || l != nil && other != nil && l.text == other.text
 }
 
-// CheckLimit returns an error for a text that is no value of capacityv1alpha1.AnnotationLimit.
-func CheckLimit(text string) error {
-	_, _, err := parseLimit(text)
-	return err
-}
-
 // parseLimit returns the amounts and the percentage in a text. The error names the resource.
 func parseLimit(text string) (amounts v1.ResourceList, share int64, err error) {
 	var raw map[v1.ResourceName]json.RawMessage

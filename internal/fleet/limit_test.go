@@ -71,6 +71,13 @@ func TestLimits(t *testing.T) {
 	if len(r.Warnings) != 1 || r.Warnings[0] != "a: selected for 2 replicas: the limit of a on the hub leaves 1 replica" {
 		t.Errorf("selected %q, warnings %q", clustersOf(r), r.Warnings)
 	}
+	for _, share := range []string{"0%", "101%"} { // the warning has the present text
+		s.SetCluster(limited("a", `{"cpu": "5", "namespaceShare": "`+share+`"}`))
+		if r := decideNow(t, s, "first"); len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "invalid value "+share) {
+			t.Errorf("namespaceShare %s: warnings %q", share, r.Warnings)
+		}
+	}
+	s.SetCluster(limited("a", `{"cpu": "5"}`))
 	// A workload that is no longer valid counts as before: 5 - 2 x 3 CPUs.
 	p := withWorkload(t, "first", 3, 2, "{}")
 	p.Annotations[v1beta1.AnnotationWorkload] = "{"

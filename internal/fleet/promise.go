@@ -104,15 +104,15 @@ func fillShares(shares []int64, replicas int64, bounds []int64) int64 {
 	return replicas
 }
 
-// addNotes adds the notes about the promises of a decision as warnings. A note keeps its text while its kind lasts, so that it is
-// one event.
+// addNotes adds the notes about the promises of a decision as warnings. A note keeps its text while its kind and the limit last, so that it
+// is one event.
 func (d *workloadDecision) addNotes(r *Result) {
 	r.notes = make(map[string]note, len(r.Decision.Chosen))
 	for _, i := range r.Decision.Chosen {
 		c := d.candidateFor(r.Fleet[i].Name)
 		before := d.notes[c.name]
 		n := c.noteAbout(r.Promises[c.name], before)
-		if n.kind == before.kind {
+		if n.kind == before.kind && n.limit == before.limit {
 			n = before
 		}
 		r.notes[c.name] = n
@@ -132,14 +132,14 @@ func (c *candidate) noteAbout(promise podPromise, before note) note {
 	switch {
 	case c.left < wanted:
 		text := fmt.Sprintf("%s: selected for %s: %s", c.name, format.Of(wanted, "replica"), c.describeLeft())
-		return note{exceedsLimit, text}
+		return note{exceedsLimit, text, c.limit.text}
 	case promise.Replicas == 0:
 	case c.summary == nil:
-		return note{unknownCapacity, c.name + ": selected, but " + c.describeLimit()}
+		return note{kind: unknownCapacity, text: c.name + ": selected, but " + c.describeLimit()}
 	case c.isLimited(promise):
 		return note{
-			exceedsShare,
-			fmt.Sprintf("%s: capacity is set aside for %d of %s: the others do not fit, or exceed the %s of the free "+
+			kind: exceedsShare,
+			text: fmt.Sprintf("%s: capacity is set aside for %d of %s: the others do not fit, or exceed the %s of the free "+
 				"capacity that the placements of a namespace may have", c.name, promise.Replicas-promise.Waiting,
 				format.Of(promise.Replicas, "replica"), c.percentage()),
 		}
@@ -147,14 +147,15 @@ func (c *candidate) noteAbout(promise podPromise, before note) note {
 	case promise.hasEnded(c.now):
 		if c.isUnseen(promise) {
 			replicas := format.Of(promise.Replicas, "replica")
-			return note{neverSeen, fmt.Sprintf("%s: no pod of %s was seen within %d minutes", c.name, replicas, promiseTime/60)}
+			text := fmt.Sprintf("%s: no pod of %s was seen within %d minutes", c.name, replicas, promiseTime/60)
+			return note{kind: neverSeen, text: text}
 		}
 	case fits >= promise.Replicas:
 		return note{kind: fitted}
 	case before.kind == noLongerFits: // its text takes long
 		return before
 	case before.kind == fitted || c.spec.RequireFit && !c.spec.Divide:
-		return note{noLongerFits, c.name + ": no longer fits: " + c.describeFit(fits, promise.Replicas)}
+		return note{kind: noLongerFits, text: c.name + ": no longer fits: " + c.describeFit(fits, promise.Replicas)}
 	}
 	return note{}
 }

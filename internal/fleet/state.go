@@ -32,7 +32,8 @@ type State struct {
 	sets     map[string]*set
 	// bindings has the names of bound sets by namespace.
 	bindings map[string]map[string]bool
-	// sharers has the number of namespaces for each cluster of the fleet that are bound to sets with the cluster, nil if it must be computed.
+	// sharers has the number of namespaces for each cluster of the fleet that are bound to sets with the cluster, nil if it must be
+	// computed.
 	sharers    []int64
 	placements map[types.NamespacedName]*placementState
 	// queue has the placements with expressions to compile or evaluate, by namespace. queued has a value if the queue may

@@ -125,10 +125,10 @@ func (p *podPromise) podsShown(summary *fit.Summary, template *fit.Template) int
 	return int64(max(summary.Recent(template.Workload)-p.Before, 0))
 }
 
-// note is a warning about a promise in a cluster. The text is empty for kind fitted.
+// note is a warning about a promise in a cluster. The text is empty for kind fitted. limit is the text of the limit that is exceeded.
 type note struct {
-	kind noteKind
-	text string
+	kind        noteKind
+	text, limit string
 }
 
 type noteKind uint8

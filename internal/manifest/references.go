@@ -194,9 +194,19 @@ func (o *Objects) addUnread() {
 	add(hasCSINodes, attached, "the CSINodes of volumes", "the limits of volumes on a node are ignored")
 }
 
-// selectsNamespaces reports whether affinity to pods, which may be nil, requires pods of Namespaces with certain labels.
+// selectsNamespaces reports whether affinity to pods, which may be nil, requires or prefers pods of Namespaces with certain labels.
 func selectsNamespaces(affinity *v1.Affinity) bool {
 	terms := slices.Concat(fwk.GetPodAffinityTerms(affinity), fwk.GetPodAntiAffinityTerms(affinity))
+	var preferred []v1.WeightedPodAffinityTerm
+	if affinity != nil && affinity.PodAffinity != nil {
+		preferred = affinity.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution
+	}
+	if affinity != nil && affinity.PodAntiAffinity != nil {
+		preferred = slices.Concat(preferred, affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+	for i := range preferred {
+		terms = append(terms, preferred[i].PodAffinityTerm)
+	}
 	return slices.ContainsFunc(terms, func(t v1.PodAffinityTerm) bool {
 		return t.NamespaceSelector != nil && len(t.NamespaceSelector.MatchLabels)+len(t.NamespaceSelector.MatchExpressions) > 0
 	})

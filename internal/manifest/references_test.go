@@ -113,6 +113,8 @@ func TestUnread(t *testing.T) {
 	for text, want := range map[string]string{
 		term("{matchLabels: {team: a}}"): "1 of 1 pod needs the Namespaces of an affinity to pods that the input lacks: it selects none",
 		term("{matchLabels: {team: a}}") + "\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: a}}": "",
+		strings.NewReplacer("required", "preferred", "[\n{", "[{weight: 1, podAffinityTerm: {", "}]}}}}", "}}]}}}}").Replace(
+			term("{matchLabels: {team: a}}")): "1 of 1 pod needs the Namespaces",
 		term("{}"):  "",
 		volume(csi): "1 of 1 pod needs the CSINodes of volumes that the input lacks: the limits",
 		volume(csi) + "---\n{apiVersion: storage.k8s.io/v1, kind: CSINode, metadata: {name: node-1}}": "",

@@ -25,7 +25,8 @@ func TestPartialAnswers(t *testing.T) {
 		`{"status":"success","isPartial":false,`:               "",
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			fmt.Fprintf(w, `%s"data":{"resultType":"vector","result":[{"metric":{"node":"a"},"value":[%d,"0.5"]}]}}`, head, time.Now().Unix())
+			const data = `%s"data":{"resultType":"vector","result":[{"metric":{"node":"a"},"value":[%d,"0.5"]}]}}`
+			fmt.Fprintf(w, data, head, time.Now().Unix())
 		}))
 		defer server.Close()
 		var stderr bytes.Buffer

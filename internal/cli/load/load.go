@@ -209,7 +209,8 @@ func (o *topOptions) print(reading load.Reading, now time.Time, out io.Writer, w
 func newTopResult(reading load.Reading, now time.Time) topResult {
 	result := topResult{
 		Source: reading.Source, Time: reading.Time.UTC(), AgeSeconds: now.Sub(reading.Time).Round(time.Millisecond).Seconds(),
-		WindowSeconds: reading.Window.Seconds(), Nodes: []topNode{}, Rejected: reading.Rejected, Stale: reading.Stale, Warnings: reading.Warnings,
+		WindowSeconds: reading.Window.Seconds(), Nodes: []topNode{}, Rejected: reading.Rejected, Stale: reading.Stale,
+		Warnings:  reading.Warnings,
 		isCurrent: reading.IsCurrent(),
 	}
 	for _, name := range slices.Sorted(maps.Keys(reading.Nodes)) {

@@ -43,6 +43,8 @@ type fitOptions struct {
 	spec     scaling.Spec
 	hub      base.Cluster
 	output   base.Output
+	// now and withSlack are the replicas of several templates that kube-scheduler places on the nodes of one cluster.
+	now, withSlack int64
 }
 
 func newFitCommand() *cobra.Command {
@@ -57,7 +59,7 @@ them.
 
 The workload is a Pod, PodTemplate, Deployment, ReplicaSet, StatefulSet, Job or
 ManifestWork; several objects form one workload. The clusters are those of the hub,
-as their agents report them in ClusterCapacities. The numbers are never too high, unless
+as their agents report them in ClusterCapacities. The numbers are lower bounds, unless
 selectors of the workload match pods of others on the hub's clusters; see docs/placement.md.
 Nothing is changed.`,
 		Example: `  plimsoll placement fit -f deployment.yaml
@@ -259,23 +261,28 @@ func (o *fitOptions) oneCluster(
 			BootSeconds: int32(group.Boot), PricePerHour: price, Template: summarize.NewNode(n),
 		})
 	}
-	local, err := localOf(ctx, objects, workload)
+	scheduler, err := (&input.Scheduler{}).Read("default", nil)
+	if err != nil {
+		return nil, now, err
+	}
+	local, err := localOf(ctx, objects, workload, scheduler)
 	if err != nil {
 		return nil, now, err
 	}
 	summary, err := fit.NewLocalSummary(summarize.SummarizeNodes(in), local)
+	if err == nil && len(workload.Parts) > 1 {
+		o.now, o.withSlack, err = countSets(ctx, objects, workload, summary, scheduler)
+	}
 	return &fleet.Objects{Capacities: []*fleet.ClusterCapacity{{Summary: summary}}}, now, err
 }
 
 // localOf returns the nodes of a cluster for each template of a workload. The filters of kube-scheduler with its default profile decide
 // which nodes the pods fit.
-func localOf(ctx context.Context, objects *manifest.Objects, workload *fit.Workload) (map[*fit.Template]*fit.Local, error) {
+func localOf(
+	ctx context.Context, objects *manifest.Objects, workload *fit.Workload, scheduler engine.Scheduler,
+) (map[*fit.Template]*fit.Local, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	scheduler, err := (&input.Scheduler{}).Read("default", nil)
-	if err != nil {
-		return nil, err
-	}
 	filters, err := engine.State{Objects: objects}.Engine(ctx, scheduler)
 	if err != nil {
 		return nil, err
@@ -322,6 +329,16 @@ type fitResult struct {
 	Limit string `json:"limit"`
 }
 
+// fitOf returns the fit of a workload in a cluster, at least what is placed on its nodes, and in words what limits it.
+func (o *fitOptions) fitOf(state *fleet.State, w *fit.Workload, cluster string, at time.Time) (fit.Fit, string) {
+	count, limit := state.FitOf(w, cluster, at)
+	count.Now, count.WithSlack = max(count.Now, o.now), max(count.WithSlack, o.withSlack)
+	if count.ScaledUp = max(count.ScaledUp, count.WithSlack); w.Replicas <= o.withSlack {
+		count.Wait, count.NewNodes, count.Cost = 0, 0, 0
+	}
+	return count, limit
+}
+
 // printFits prints the fit of each cluster, by name.
 func (o *fitOptions) printFits(out io.Writer, w *fit.Workload, objects *fleet.Objects, now time.Time) error {
 	result, state := fitsResult{Replicas: w.Replicas, Clusters: []fitResult{}}, objects.State()
@@ -331,7 +348,7 @@ func (o *fitOptions) printFits(out io.Writer, w *fit.Workload, objects *fleet.Ob
 		if at.IsZero() && c.Err == nil {
 			at = time.Unix(c.Summary.ObservedAt, 0)
 		}
-		count, limit := state.FitOf(w, c.Namespace, at)
+		count, limit := o.fitOf(state, w, c.Namespace, at)
 		row := fitResult{
 			Cluster: c.Namespace, Now: max(count.Now, 0), WithSlack: max(count.WithSlack, 0), NewNodes: count.NewNodes, Limit: limit,
 		}

@@ -64,7 +64,8 @@ const (
 // +kubebuilder:rbac:groups=autoscaling,resources=horizontalpodautoscalers,verbs=list
 // +kubebuilder:rbac:groups=autoscaling.k8s.io,resources=verticalpodautoscalers,verbs=list
 // +kubebuilder:rbac:groups="",resources=limitranges;resourcequotas,verbs=list
-// +kubebuilder:rbac:groups=resource.k8s.io,resources=resourceclaims;resourceclaimtemplates;deviceclasses;resourceslices;devicetaintrules,verbs=list
+// +kubebuilder:rbac:groups=resource.k8s.io,resources=resourceclaims;resourceclaimtemplates;deviceclasses,verbs=list
+// +kubebuilder:rbac:groups=resource.k8s.io,resources=resourceslices;devicetaintrules,verbs=list
 
 // NewCommand returns the command plimsoll shadow.
 func NewCommand() *cobra.Command {

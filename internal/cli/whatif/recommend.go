@@ -171,10 +171,22 @@ func (o *recommendOptions) printResult(out io.Writer, found *recommend.Result, d
 	return nil
 }
 
+// generatedFolder returns a new folder for a generated recording, and removes such folders of killed processes: they are a day old.
+func generatedFolder() (string, error) {
+	const pattern = "plimsoll-generated-*"
+	folders, _ := filepath.Glob(filepath.Join(os.TempDir(), pattern)) // the pattern is valid
+	for _, folder := range folders {
+		if info, err := os.Lstat(folder); err == nil && info.IsDir() && time.Since(info.ModTime()) > 24*time.Hour {
+			_ = os.RemoveAll(folder) // unless it is of another user
+		}
+	}
+	return os.MkdirTemp("", pattern)
+}
+
 // find finds a configuration, over the recording of a generated cluster if one is to be generated, or of days that begin with a snapshot.
 func (o *recommendOptions) find(cmd *cobra.Command) (*recommend.Result, error) {
 	if o.generate != "" || o.isSnapshot {
-		folder, err := os.MkdirTemp("", "plimsoll-generated-")
+		folder, err := generatedFolder()
 		if err != nil {
 			return nil, err
 		}

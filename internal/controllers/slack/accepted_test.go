@@ -183,7 +183,8 @@ func TestMirrorsThatLack(t *testing.T) {
 		"refused":      {"1", "", statusOf(0, "ReadyForProvisioning=False no"), []string{"Accepted=False Refused", "Ready=True Held"}},
 		"not placed":   {"1", "", unplaced, []string{"MirrorsFeasible=False NotPlaced", "Provisioned=True Available", "Ready=True Held"}},
 		"the rate is not placed": {
-			"1000", "web-rate", unplaced, []string{"MirrorsFeasible=True Planned", "Provisioned=False Provisioning", "Ready=False NotPlaced"},
+			"1000", "web-rate", unplaced,
+			[]string{"MirrorsFeasible=True Planned", "Provisioned=False Provisioning", "Ready=False NotPlaced"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

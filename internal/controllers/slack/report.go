@@ -128,7 +128,8 @@ func (c *Controller) report(ctx context.Context, policy *v1alpha1.ResourceSlack,
 		accepted.Message += "; spec.provisioningStrategy is not passed on: the installed CapacityBuffer has no such field"
 	}
 	conditions := []metav1.Condition{
-		feasibleCondition(plan, summary), provisionedCondition(status, summary), readyCondition(backend, o, acceptedCondition(rate), unplaced, summary),
+		feasibleCondition(plan, summary), provisionedCondition(status, summary),
+		readyCondition(backend, o, acceptedCondition(rate), unplaced, summary),
 	}
 	if mirrors := mirrorsCondition(o, status.Mirrored, unplacedMirrors); mirrors.Message != "" {
 		conditions = append(conditions, mirrors)

@@ -47,14 +47,7 @@ func ServeMetrics(ctx context.Context, client kubernetes.Interface, nodes, pods 
 	if err != nil {
 		return err
 	}
-	mux := http.NewServeMux()
-	mux.HandleFunc(metricsGroup, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write([]byte(metricsKinds))
-	})
-	mux.Handle(metricsGroup+"/nodes", metricsHandler(nodes))
-	mux.Handle(metricsGroup+"/pods", metricsHandler(pods))
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	server := &http.Server{Handler: metricsAPI(nodes, pods), ReadHeaderTimeout: 5 * time.Second}
 	go func() { _ = server.Serve(listener) }()
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	port := listener.Addr().(*net.TCPAddr).Port
@@ -68,11 +61,28 @@ func ServeMetrics(ctx context.Context, client kubernetes.Interface, nodes, pods 
 		SetHeader("Content-Type", "application/json").Body(fmt.Appendf(nil, apiService, port)).Do(ctx).Error()
 }
 
-// metricsHandler sends a list of usage.
+// metricsAPI serves the metrics API.
+func metricsAPI(nodes, pods func(context.Context) []Usage) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc(metricsGroup, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(metricsKinds))
+	})
+	mux.Handle(metricsGroup+"/nodes", metricsHandler(nodes))
+	mux.Handle(metricsGroup+"/pods", metricsHandler(pods))
+	mux.Handle(metricsGroup+"/namespaces/{namespace}/pods", metricsHandler(pods))
+	return mux
+}
+
+// metricsHandler sends a list of usage, of one namespace if the path has it.
 func metricsHandler(list func(context.Context) []Usage) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		items := []any{}
+		namespace := r.PathValue("namespace") // empty for all
 		for _, u := range list(r.Context()) {
+			if namespace != "" && u.Namespace != namespace {
+				continue
+			}
 			usage := v1.ResourceList{
 				v1.ResourceCPU:    *resource.NewMilliQuantity(u.CPU, resource.DecimalSI),
 				v1.ResourceMemory: *resource.NewQuantity(u.Memory, resource.BinarySI),
