@@ -83,6 +83,7 @@ var sections = []section{
 	{"shadow", func(*testing.T) []prometheus.Collector {
 		return []prometheus.Collector{&shadow.Collector{Current: func() *shadow.Report {
 			return &shadow.Report{
+				Newest:   &shadow.Window{},
 				Result:   &result.Result{Scenario: result.Scenario{Profiles: []result.Profile{{Name: "predicted"}}}},
 				Verdicts: []shadow.Verdict{{Verdict: result.Verdict{Candidate: "predicted"}}},
 			}

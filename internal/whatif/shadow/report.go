@@ -23,6 +23,8 @@ type Report struct {
 	To   time.Time `json:"to"`
 	// Began is the start of the window that is being recorded, zero if it is not known.
 	Began time.Time `json:"-"`
+	// Newest is the newest window that was replayed, nil if there is none.
+	Newest *Window `json:"-"`
 	// Hours is the length of the windows that are compared.
 	Hours float64 `json:"hours"`
 	// Excluded states why windows are not compared, with their number.
@@ -116,7 +118,7 @@ func NewReport(windows []*Window, from, to time.Time) *Report {
 		if w.Error != "" {
 			continue
 		}
-		r.Source, r.Profiles = w.Source, []string{w.Current.Profile}
+		r.Newest, r.Source, r.Profiles = w, w.Source, []string{w.Current.Profile}
 		for _, candidate := range w.Candidates {
 			r.Profiles = append(r.Profiles, candidate.Profile)
 		}

@@ -81,7 +81,11 @@ type Collector struct{ Current func() *Report }
 
 // The metrics. Their values cover the days of the report.
 var (
-	windowsDesc  = prometheus.NewDesc("plimsoll_shadow_windows", "[ALPHA] Number of windows in the report.", nil, nil)
+	windowsDesc = prometheus.NewDesc("plimsoll_shadow_windows", "[ALPHA] Number of windows in the report.", nil, nil)
+	newestDesc  = prometheus.NewDesc("plimsoll_shadow_newest_window_timestamp_seconds",
+		"[ALPHA] End of the newest window that was replayed, 0 before the first.", nil, nil)
+	usageDesc = prometheus.NewDesc("plimsoll_shadow_usage_ratio",
+		"[ALPHA] Fraction of the pods of the newest window whose usage was recorded.", nil, nil)
 	measuredDesc = prometheus.NewDesc("plimsoll_shadow_measured_overload_seconds", "[ALPHA] Time for which nodes were overloaded with the "+
 		"recorded placements, summed over nodes and over the windows in the report.", nil, nil)
 	errorDesc = prometheus.NewDesc("plimsoll_shadow_model_error_seconds",
@@ -104,7 +108,9 @@ var (
 
 // Describe implements prometheus.Collector.
 func (*Collector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{windowsDesc, measuredDesc, errorDesc, avoidedDesc, causedDesc, highestDesc, answerDesc} {
+	for _, d := range []*prometheus.Desc{
+		windowsDesc, newestDesc, usageDesc, measuredDesc, errorDesc, avoidedDesc, causedDesc, highestDesc, answerDesc,
+	} {
 		out <- d
 	}
 }
@@ -116,6 +122,12 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 	}
 	gauge(windowsDesc, float64(r.Windows))
+	newest := 0.0
+	if r.Newest != nil {
+		newest = float64(r.Newest.To.Unix())
+		gauge(usageDesc, float64(r.Newest.UsageKnown)/float64(max(r.Newest.Pods, 1)))
+	}
+	gauge(newestDesc, newest)
 	gauge(measuredDesc, 60*r.MeasuredMinutes)
 	gauge(errorDesc, 60*r.Error.Sum)
 	for _, p := range r.Scenario.Profiles {
