@@ -47,8 +47,8 @@ var kinds = map[string][]string{
 	"StorageClass": storageVersions, "CSINode": storageVersions, "CSIDriver": storageVersions, "CSIStorageCapacity": storageVersions,
 	"VolumeAttachment": storageVersions, "PodDisruptionBudget": {"policy/v1"}, "PriorityClass": {"scheduling.k8s.io/v1"},
 	"ResourceClaim": resourceVersions, "ResourceClaimTemplate": resourceVersions, "DeviceClass": resourceVersions,
-	"ResourceSlice": resourceVersions, "DeviceTaintRule": resourceVersions, "Deployment": appsVersions, "ReplicaSet": appsVersions, "StatefulSet": appsVersions,
-	"DaemonSet": appsVersions, "Job": {"batch/v1"},
+	"ResourceSlice": resourceVersions, "DeviceTaintRule": resourceVersions, "Deployment": appsVersions, "ReplicaSet": appsVersions,
+	"StatefulSet": appsVersions, "DaemonSet": appsVersions, "Job": {"batch/v1"},
 }
 
 var (

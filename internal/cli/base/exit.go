@@ -70,8 +70,8 @@ func Report(program string, err error, otherwise int) int {
 	return ExitCode(err, otherwise)
 }
 
-// report prints an error, nothing if it is nil: on one line or, on a terminal, wrapped, with the last part, which is what is allowed or what
-// to do, on a line of its own.
+// report prints an error, nothing if it is nil: on one line or, on a terminal, wrapped, with the last part, which is what is allowed or
+// what to do, on a line of its own.
 func report(out io.Writer, program string, err error) {
 	if err == nil {
 		return

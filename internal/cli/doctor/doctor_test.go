@@ -70,7 +70,10 @@ func TestWithoutRights(t *testing.T) {
 			return
 		}
 		w.WriteHeader(http.StatusForbidden)
-		fmt.Fprint(w, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "forbidden", "reason": "Forbidden", "code": 403}`)
+		fmt.Fprint(
+			w,
+			`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "forbidden", "reason": "Forbidden", "code": 403}`,
+		)
 	}))
 	defer server.Close()
 	file, out := filepath.Join(t.TempDir(), "config"), bytes.Buffer{}

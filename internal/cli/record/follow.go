@@ -122,8 +122,8 @@ func (f *Following) Settings(cmd *cobra.Command, folder, rotateFlag string, rota
 // mayPass are failures that a Prometheus server can have for a time.
 var mayPass = []load.Reason{load.Empty, load.Unreachable, load.Timeout, load.Throttled, load.TooLarge}
 
-// usage returns the source of the usage of pods: Prometheus if its URL is set, and else the metrics API. It returns an error if the server at
-// the URL responds three times as no Prometheus does that works: a recording without usage has no use.
+// usage returns the source of the usage of pods: Prometheus if its URL is set, and else the metrics API. It returns an error if the server
+// at the URL responds three times as no Prometheus does that works: a recording without usage has no use.
 func (f *Following) usage(ctx context.Context, client *kubernetes.Clientset) (load.PodSource, error) {
 	if f.config.Server.Address == "" {
 		return metricsserver.NewPods(metricsserver.OpenPods(client.CoreV1().RESTClient()))

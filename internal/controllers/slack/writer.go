@@ -210,7 +210,7 @@ func (w *writer) apply(ctx context.Context, labeled bool, desired *unstructured.
 func othersOf(object *unstructured.Unstructured) (names []string) {
 	for _, entry := range object.GetManagedFields() {
 		var fields map[string]json.RawMessage
-		if entry.FieldsV1 == nil || entry.Manager == string(fieldOwner) || json.Unmarshal(entry.FieldsV1.Raw, &fields) != nil {
+		if entry.FieldsV1 == nil || entry.Manager == string(fieldOwner) || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
 			continue
 		}
 		if fields["f:spec"] != nil || fields["f:template"] != nil {

@@ -14,17 +14,7 @@ func (p PodScores) Reason(node string) string { return p.ReasonAgainst(node, "")
 
 // ReasonAgainst is Reason in relation to another node, if the pod fits on it, in place of the best other node.
 func (p PodScores) ReasonAgainst(node, rival string) string {
-	var selected, other *NodeScores
-	for i := range p.Nodes {
-		n := &p.Nodes[i]
-		switch {
-		case !n.Feasible:
-		case n.Name == node:
-			selected = n
-		case other == nil || n.Name == rival || other.Name != rival && n.Total > other.Total:
-			other = n
-		}
-	}
+	selected, other := p.pair(node, rival)
 	switch {
 	case selected == nil && other == nil:
 		return "The pod fits on no node: " + p.rejectionReasons()
@@ -42,6 +32,21 @@ func (p PodScores) ReasonAgainst(node, rival string) string {
 		reason += " The scores have changed since the pod was scheduled."
 	}
 	return reason
+}
+
+// pair returns a node if the pod fits on it, and another node, or the best of the others, on which it fits.
+func (p PodScores) pair(node, rival string) (selected, other *NodeScores) {
+	for i := range p.Nodes {
+		n := &p.Nodes[i]
+		switch {
+		case !n.Feasible:
+		case n.Name == node:
+			selected = n
+		case other == nil || n.Name == rival || other.Name != rival && n.Total > other.Total:
+			other = n
+		}
+	}
+	return selected, other
 }
 
 // rejectionReasons lists the reasons for which nodes were rejected, with their counts.

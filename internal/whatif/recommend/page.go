@@ -117,10 +117,10 @@ func (r *Result) nodesSection(short bool) *report.Section {
 	}
 	var now, later []string
 	for _, n := range r.Nodes.Nodes {
-		switch {
-		case n.Result == scaling.CanGo:
+		if n.Result == scaling.CanGo {
 			now = append(now, n.Name)
-		case n.Result == scaling.AfterChanges:
+		}
+		if n.Result == scaling.AfterChanges {
 			later = append(later, n.Name+" ("+n.Text()+")")
 		}
 		if !short {

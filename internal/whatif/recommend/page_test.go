@@ -13,7 +13,12 @@ import (
 // apply only if the answer is confirmed.
 func TestDocument(t *testing.T) {
 	r := &Result{
-		Saving: "Saves <half>", CostUnit: "CPU hours of nodes", Verdict: result.Verdict{Sentence: "Use <packed>."}, WaitPercent: 99, Reached: true, Missed: []string{"overload 9"},
+		Saving:      "Saves <half>",
+		CostUnit:    "CPU hours of nodes",
+		Verdict:     result.Verdict{Sentence: "Use <packed>."},
+		WaitPercent: 99,
+		Reached:     true,
+		Missed:      []string{"overload 9"},
 		Frontier: []Row{
 			{Name: "packed", Mark: "recommended", Cost: 96, Overload: 1, WaitSeconds: 4}, {Name: "default", Mark: "in force", Cost: 192},
 		},

@@ -406,7 +406,15 @@ func (r *Result) savingText(isKept bool, before, after float64) string {
 	if share < 0 {
 		verb, share = strings.Replace(verb, "save", "cost", 1), -share
 	}
-	text := fmt.Sprintf("%s%s %.0f %%: %s %s in place of %s a day.", head, verb, share, r.CostUnit, format.Plain(after), format.Plain(before))
+	text := fmt.Sprintf(
+		"%s%s %.0f %%: %s %s in place of %s a day.",
+		head,
+		verb,
+		share,
+		r.CostUnit,
+		format.Plain(after),
+		format.Plain(before),
+	)
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 

@@ -158,7 +158,10 @@ var objectSeries = map[string]map[string]float64{
 		"limitrange=acme resource=memory type=Container constraint=maxLimitRequestRatio": 1.5,
 		"limitrange=acme resource=cpu type=Pod constraint=default":                       1,
 	},
-	resourceQuota: {"resourcequota=acme resource=requests.cpu type=hard": 2.5, "resourcequota=acme resource=requests.memory type=used": 1 << 30},
+	resourceQuota: {
+		"resourcequota=acme resource=requests.cpu type=hard":    2.5,
+		"resourcequota=acme resource=requests.memory type=used": 1 << 30,
+	},
 }
 
 // result writes a result.

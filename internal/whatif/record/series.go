@@ -152,11 +152,15 @@ var described = []series{
 	{"kube_horizontalpodautoscaler_spec_min_replicas", lastValue, ofScaler(), "", onObject(setMinimum)},
 	{"kube_horizontalpodautoscaler_spec_max_replicas", lastValue, ofScaler(), "", onObject(setMaximum)},
 	{
-		"kube_limitrange", lastValue, []string{"namespace", "limitrange", "resource", "type", "constraint"}, "no LimitRange is known",
+		"kube_limitrange", lastValue,
+		[]string{"namespace", "limitrange", "resource", "type", "constraint"},
+		"no LimitRange is known",
 		onObject(addLimit),
 	},
 	{
-		"kube_resourcequota", lastValue, []string{"namespace", "resourcequota", "resource", "type"}, "no ResourceQuota is known",
+		"kube_resourcequota", lastValue,
+		[]string{"namespace", "resourcequota", "resource", "type"},
+		"no ResourceQuota is known",
 		onObject(addQuota),
 	},
 }

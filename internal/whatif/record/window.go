@@ -259,9 +259,11 @@ func onObject[T any, P interface {
 func setScaled(h *autoscalingv2.HorizontalPodAutoscaler, s sample) {
 	h.Spec.ScaleTargetRef.Kind, h.Spec.ScaleTargetRef.Name = s.label("scaletargetref_kind"), s.label("scaletargetref_name")
 }
+
 func setMinimum(h *autoscalingv2.HorizontalPodAutoscaler, s sample) {
 	h.Spec.MinReplicas = new(int32(s.value))
 }
+
 func setMaximum(h *autoscalingv2.HorizontalPodAutoscaler, s sample) {
 	h.Spec.MaxReplicas = int32(s.value)
 }

@@ -140,8 +140,7 @@ func disruptions(b *policyv1.PodDisruptionBudget, pods []*v1.Pod) (text string, 
 // podConstraints returns what keeps a pod on its node at a time, by the rules of an autoscaler. Karpenter also respects its annotation of
 // pods that it does not evict.
 func podConstraints(pod *v1.Pod, budgets []budget, by string, now time.Time) (list []Constraint) {
-	_, isMirror := pod.Annotations[v1.MirrorPodAnnotationKey]
-	isEvicted := !isMirror && (by == karpenter && !toleratesAll(pod) || by != karpenter && !resources.IsNodeBound(pod))
+	isEvicted := evicts(pod, by)
 	if pod.DeletionTimestamp != nil || !isEvicted && by != karpenter {
 		return nil
 	}
@@ -157,10 +156,8 @@ func podConstraints(pod *v1.Pod, budgets []budget, by string, now time.Time) (li
 	if !isEvicted {
 		budgets = nil
 	}
-	_, ready := podutil.GetPodCondition(&pod.Status, v1.PodReady)
 	for _, b := range budgets {
-		isFree := by == karpenter && b.freesUnready && ready != nil && ready.Status == v1.ConditionFalse
-		if b.isExhausted && !isFree {
+		if b.isExhausted && !(by == karpenter && b.freesUnready && isUnready(pod)) {
 			list = append(list, Constraint{kindBudget, b.name, b.text, "let budget " + b.name + " allow a disruption", nil})
 		}
 	}
@@ -172,6 +169,23 @@ func podConstraints(pod *v1.Pod, budgets []budget, by string, now time.Time) (li
 		list[i].Pods = []string{name}
 	}
 	return list
+}
+
+// evicts reports whether an autoscaler evicts a pod from a node that is to go.
+func evicts(pod *v1.Pod, by string) bool {
+	if _, isMirror := pod.Annotations[v1.MirrorPodAnnotationKey]; isMirror {
+		return false
+	}
+	if by == karpenter {
+		return !toleratesAll(pod)
+	}
+	return !resources.IsNodeBound(pod)
+}
+
+// isUnready reports whether a pod is known not to be ready.
+func isUnready(pod *v1.Pod) bool {
+	_, ready := podutil.GetPodCondition(&pod.Status, v1.PodReady)
+	return ready != nil && ready.Status == v1.ConditionFalse
 }
 
 // ownConstraints returns the constraints of Cluster Autoscaler by what a pod is, with the defaults of skip-nodes-with-system-pods,

@@ -254,15 +254,18 @@ func TestSlackFieldsOfOthers(t *testing.T) {
 	}{
 		{
 			v1.SchemeGroupVersion.WithKind("PodTemplate"), testcluster.SystemNamespace, "general-head",
-			map[string]any{"template": selects}, []string{"template", "spec", "nodeSelector"},
+			map[string]any{"template": selects},
+			[]string{"template", "spec", "nodeSelector"},
 		},
 		{
 			slack.CapacityBufferKind, testcluster.SystemNamespace, "general-head",
-			map[string]any{"spec": map[string]any{"provisioningStrategy": "foo"}}, []string{"spec", "provisioningStrategy"},
+			map[string]any{"spec": map[string]any{"provisioningStrategy": "foo"}},
+			[]string{"spec", "provisioningStrategy"},
 		},
 		{
 			appsv1.SchemeGroupVersion.WithKind("Deployment"), testcluster.PodNamespace, "pods-head",
-			map[string]any{"spec": map[string]any{"template": selects}}, []string{"spec", "template", "spec", "nodeSelector"},
+			map[string]any{"spec": map[string]any{"template": selects}},
+			[]string{"spec", "template", "spec", "nodeSelector"},
 		},
 	} {
 		object := &unstructured.Unstructured{}
