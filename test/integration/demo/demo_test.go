@@ -156,7 +156,7 @@ func compareAsInTutorial(t *testing.T, kubeconfig string) {
 		!strings.Contains(out, ", usage of ") {
 		t.Errorf("snapshot: %s%s", out, warnings)
 	}
-	if out, _ := testcluster.MustPlimsoll(t, "recommend", "--recording", file); !strings.HasPrefix(out, "A first look, ") {
+	if out, _ := testcluster.MustPlimsoll(t, "recommend", "--recording", file); !strings.HasPrefix(out, "A first look: ") {
 		t.Errorf("recommend over the snapshot: %s", out)
 	}
 	stdout, _ := testcluster.MustPlimsoll(t, args...)
