@@ -295,8 +295,7 @@ func (s *search) conclude(r *Result, best *candidate, parts []int) {
 	switch {
 	case best == s.inForce && r.Reached:
 		v.Answer = result.Equal
-		v.Sentence = "Keep what is in force: of the configurations tried, none that meets the goals is clearly cheaper. " +
-			figuresText(s, &before)
+		v.Sentence = "Keep what is in force: of the configurations tried, none that meets the goals is clearly cheaper."
 	case best == s.inForce:
 		v.Answer = result.CannotTell
 		v.Sentence = fmt.Sprintf("Keep what is in force: no configuration meets the goals, and none comes nearer: %s.%s",
@@ -475,21 +474,4 @@ func (s *search) costChange(d *result.Difference, before float64) string {
 		text += fmt.Sprintf(", interval %.0f to %.0f %%", min(low, high), max(low, high))
 	}
 	return text
-}
-
-// figuresText states the figures of a configuration.
-func figuresText(s *search, row *Row) string {
-	costs := "It costs %s a day"
-	if s.CountsNodes {
-		costs = "It has %s " + s.hours() + " a day"
-	}
-	text := fmt.Sprintf(costs, format.Plain(row.Cost))
-	if !s.goals.NoUsage {
-		text += fmt.Sprintf(", with an overload of %s node minutes and %s pods killed a day", format.Plain(row.Overload),
-			format.Plain(row.Killed))
-	}
-	if s.goals.NoWait {
-		return text + "."
-	}
-	return fmt.Sprintf("%s, and p%g of waits is %.0f s.", text, s.goals.Percent, row.WaitSeconds)
 }
