@@ -240,10 +240,19 @@ func TestExplainNodeWithKarpenter(t *testing.T) {
 	general := &unstructured.Unstructured{}
 	general.SetGroupVersionKind(pool[1].GroupVersionKind())
 	general.SetName("general")
-	c.Patch(t, general, map[string]any{"spec": map[string]any{"disruption": map[string]any{"consolidateAfter": "1s"}}})
+	polls := 0
+	// consolidate enables consolidation, and changes the pool each 20 polls: Karpenter skips nodes that are nominated for a pod, and
+	// considers nodes again when something has changed, or after five minutes.
+	consolidate := func() {
+		if polls++; polls%20 == 1 {
+			after := fmt.Sprintf("%ds", 1+polls/20%2)
+			c.Patch(t, general, map[string]any{"spec": map[string]any{"disruption": map[string]any{"consolidateAfter": after}}})
+		}
+	}
 	var missing []string
 	state := testcluster.TextOf{Text: new(string)}
-	eventually.TrueWithin(t, 3*time.Minute, time.Second, "Karpenter does not agree", state, func(ctx context.Context) (bool, error) {
+	eventually.TrueWithin(t, 5*time.Minute, time.Second, "Karpenter does not agree", state, func(ctx context.Context) (bool, error) {
+		consolidate()
 		remaining, err := nodes(ctx, c)
 		if err != nil {
 			return false, err
@@ -279,7 +288,8 @@ func TestExplainNodeWithKarpenter(t *testing.T) {
 	for name, n := range held {
 		hold(t, c, name, n, true)
 	}
-	eventually.TrueWithin(t, 3*time.Minute, time.Second, "nodes remain after the changes", log, func(ctx context.Context) (bool, error) {
+	eventually.TrueWithin(t, 5*time.Minute, time.Second, "nodes remain after the changes", log, func(ctx context.Context) (bool, error) {
+		consolidate()
 		remaining, err := nodes(ctx, c)
 		return len(remaining) == 1 && remaining[0] == all["room"].name, err
 	})
