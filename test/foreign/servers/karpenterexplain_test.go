@@ -65,7 +65,9 @@ func heldNodes() map[string]*heldNode {
 	device.node = func(node *v1.Node) { node.Status.Allocatable["example.com/device"] = resource.MustParse("1") }
 	daemon := budgets(0)
 	daemon.pod = func(pod *v1.Pod, _ string) {
-		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: "1", Controller: new(true)}}
+		pod.OwnerReferences = []metav1.OwnerReference{
+			{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: "1", Controller: new(true)},
+		}
 	}
 	return map[string]*heldNode{
 		"budget":      budgets(0),
@@ -204,7 +206,10 @@ func TestExplainNodeWithKarpenter(t *testing.T) {
 		c.Create(t, object)
 	}
 	c.Create(t, &v1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv"}, Spec: v1.PersistentVolumeSpec{
-		Capacity: v1.ResourceList{v1.ResourceStorage: resource.MustParse("1Gi")}, AccessModes: []v1.PersistentVolumeAccessMode{"ReadWriteOnce"},
+		Capacity: v1.ResourceList{
+			v1.ResourceStorage: resource.MustParse("1Gi"),
+		},
+		AccessModes:            []v1.PersistentVolumeAccessMode{"ReadWriteOnce"},
 		PersistentVolumeSource: v1.PersistentVolumeSource{CSI: &v1.CSIPersistentVolumeSource{Driver: "csi.test", VolumeHandle: "1"}},
 		ClaimRef:               &v1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: "default", Name: "data"},
 		NodeAffinity: &v1.VolumeNodeAffinity{Required: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{
