@@ -342,9 +342,9 @@ func (s *search) isEnough(c, full *candidate, parts []int) bool {
 }
 
 // fewestChanges returns a candidate that changes the requests of the fewest workloads, those that release most, and is enough on the parts
-// to fit and on those to confirm.
+// to fit and on those to confirm. Their number is bisected on the part with the highest use.
 func (s *search) fewestChanges(full *candidate, confirm []int) (*candidate, error) {
-	enough, low, high := []*candidate{full}, -1, len(full.requests.table)
+	enough, low, high, first := []*candidate{full}, -1, len(full.requests.table), s.order[:1]
 	for range bisections {
 		if high-low <= 1 {
 			break
@@ -357,17 +357,18 @@ func (s *search) fewestChanges(full *candidate, confirm []int) (*candidate, erro
 			}
 		}
 		s.Report("fewer patches: " + c.name())
-		if err := s.simulate([]*candidate{c}, s.order...); err != nil {
+		if err := s.simulate([]*candidate{c}, first...); err != nil {
 			return nil, err
 		}
-		if s.isEnough(c, full, s.order) {
+		if s.isEnough(c, full, first) {
 			enough, high = append(enough, c), middle
 		} else {
 			low = middle
 		}
 	}
 	for _, c := range slices.Backward(enough[1:]) {
-		if err := s.simulate([]*candidate{c}, confirm...); err != nil || s.isEnough(c, full, confirm) {
+		if err := s.simulate([]*candidate{c}, slices.Concat(s.order, confirm)...); err != nil ||
+			s.isEnough(c, full, s.order) && s.isEnough(c, full, confirm) {
 			return c, err
 		}
 	}
