@@ -12,8 +12,6 @@ import (
 	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	internalv1 "k8s.io/kubernetes/pkg/scheduler/apis/config/v1"
 	"sigs.k8s.io/yaml"
-
-	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
 
 // legacyVersions are the versions of the scheduler configuration that Kubernetes no longer reads.
@@ -91,8 +89,7 @@ func Warnings(cfg *internalconfig.KubeSchedulerConfiguration, text []byte) (warn
 			if !enabled[plugin.Name] {
 				warnings = append(
 					warnings,
-					fmt.Sprintf("profiles[%d].pluginConfig[%d]: plugin %s is not enabled: its arguments have no effect%s",
-						i, j, plugin.Name, format.Suggestion(plugin.Name, slices.Sorted(maps.Keys(enabled)))),
+					fmt.Sprintf("profiles[%d].pluginConfig[%d]: plugin %s is not enabled: its arguments have no effect", i, j, plugin.Name),
 				)
 			}
 		}

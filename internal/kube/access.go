@@ -90,6 +90,9 @@ func (a *Access) loader() clientcmd.ClientConfig {
 
 // wrap returns the error of a kubeconfig with the flag that selects it.
 func (a *Access) wrap(err error) error {
+	if clientcmd.IsEmptyConfig(err) {
+		err = fmt.Errorf("%w: must be a kubeconfig whose current-context, or --context, has a cluster", err)
+	}
 	if a.Context != "" {
 		return fmt.Errorf("--context: %w", err)
 	}
@@ -105,7 +108,7 @@ func (a *Access) Explain(err error) error {
 		return err
 	}
 	if apierrors.IsForbidden(err) && !isUser(config) {
-		err, noResponse = fmt.Errorf("%w: the kubeconfig has no user: the server forbids this to system:anonymous", err), true
+		err, noResponse = fmt.Errorf("%w: the kubeconfig has no user, or its server is not https: the server forbids this to system:anonymous", err), true
 	}
 	if !noResponse && !apierrors.IsUnauthorized(err) {
 		return err

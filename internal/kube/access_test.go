@@ -31,8 +31,9 @@ users:
 - {name: u, user: {token: secret}}
 `
 
-// noConfiguration is what clientcmd says if it finds no cluster.
-const noConfiguration = "--kubeconfig: invalid configuration: no configuration has been provided"
+// noConfiguration is the error without a cluster.
+const noConfiguration = "--kubeconfig: invalid configuration: no configuration has been provided, try setting KUBERNETES_MASTER " +
+	"environment variable: must be a kubeconfig whose current-context, or --context, has a cluster"
 
 // TestAccess checks the selected cluster and namespace, and the errors for missing files and contexts.
 func TestAccess(t *testing.T) {
@@ -134,7 +135,7 @@ func TestAccess(t *testing.T) {
 	}
 	must.Succeed(t, os.WriteFile("no-user", []byte(strings.ReplaceAll(kubeconfig, ", user: u", "")), 0o600))
 	got = (&Access{Kubeconfig: "no-user"}).Explain(forbidden).Error()
-	const anonymous = ": the kubeconfig has no user: the server forbids this to system:anonymous"
+	const anonymous = ": the kubeconfig has no user, or its server is not https: the server forbids this to system:anonymous"
 	if want := forbidden.Error() + anonymous + selected; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

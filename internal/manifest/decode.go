@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
-	yamlv3 "go.yaml.in/yaml/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -20,11 +18,7 @@ func toJSON(document []byte) ([]byte, error) {
 	if trimmed := bytes.TrimSpace(document); isFlow(trimmed) && json.Valid(trimmed) {
 		return trimmed, nil
 	}
-	asJSON, err := resources.YAMLToJSON(document)
-	if err != nil {
-		return nil, err
-	}
-	return asJSON, checkEnd(document)
+	return resources.YAMLToJSON(document)
 }
 
 // eachChecked calls a function for each object in documents, after the quantities of its document have been checked.
@@ -39,23 +33,6 @@ func eachChecked(source Source, each func(where string, asJSON []byte, head *hea
 		}
 		return eachObject(where, asJSON, metav1.TypeMeta{}, 0, each)
 	})
-}
-
-// checkEnd returns an error if text follows the object in a document, which the decoder ignores: after the end of a value in flow
-// style, or after the YAML marker of an end.
-func checkEnd(document []byte) error {
-	if !isFlow(bytes.TrimSpace(dropComments(document))) && !bytes.Contains(document, []byte("\n...")) {
-		return nil
-	}
-	decoder := yamlv3.NewDecoder(bytes.NewReader(document))
-	var first, second yamlv3.Node
-	if err := decoder.Decode(&first); err != nil {
-		return err
-	}
-	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {
-		return errors.New("found text after the end of the object: objects must be separated by lines with ---")
-	}
-	return nil
 }
 
 // isFlow reports whether a document starts like JSON; it can still be YAML.

@@ -131,7 +131,7 @@ func TestReadErrors(t *testing.T) {
 		},
 		"JSON values with a comma": {
 			`{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}}, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "b"}}`,
-			"document 1: found text after the end of the object: objects must be separated by lines with ---",
+			"document 1: found text after the end of the object: must be one object; manifests may have more, separated by lines with ---",
 		},
 		"bad number": {
 			"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: c}\nspec: {replicas: two}",

@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,8 +37,25 @@ func DecodeStrict(document []byte, into any) error {
 	return DecodeJSON(asJSON, into)
 }
 
-// YAMLToJSON returns a document in YAML as JSON. A key that is given twice is an error; a key that overrides a key of a merge (<<) is not.
+// mayEndEarly matches documents that can have text after their object: in flow style, or with a line that ends a document.
+var mayEndEarly = regexp.MustCompile(`\A(\s*#.*\n)*\s*[{\[]|\n(---|\.\.\.)`)
+
+// YAMLToJSON returns a document in YAML, which is UTF-8 and has one object, as JSON. A key that is given twice is an error; a key that
+// overrides a key of a merge (<<) is not.
 func YAMLToJSON(document []byte) ([]byte, error) {
+	if !utf8.Valid(document) {
+		return nil, errors.New("found text that is not in UTF-8: must be UTF-8")
+	}
+	if mayEndEarly.Match(document) {
+		decoder := yamlv3.NewDecoder(bytes.NewReader(document))
+		var first, second any
+		if err := decoder.Decode(&first); err != nil {
+			return nil, err
+		}
+		if err := decoder.Decode(&second); err == nil && second != nil || err != nil && !errors.Is(err, io.EOF) {
+			return nil, errors.New("found text after the end of the object: must be one object; manifests may have more, separated by lines with ---")
+		}
+	}
 	asJSON, err := yaml.YAMLToJSONStrict(document)
 	if err != nil && bytes.Contains(document, []byte("<<")) && yamlv3.Unmarshal(document, new(any)) == nil {
 		return yaml.YAMLToJSON(document)

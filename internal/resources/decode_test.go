@@ -21,6 +21,9 @@ func TestDecodeStrict(t *testing.T) {
 		"spec: {nodeName: a, nodeName: b}": `yaml: unmarshal errors:` + "\n" + `  line 1: key "nodeName" already set in map`,
 		"spec: {containers: [{resources: {cpu: 1e100000}}]}": `unknown field "spec.containers[0].resources.cpu"`,
 		"spec: {overhead: {cpu: 1e100000}}":                  "",
+		"{}\n---\nspec: {}":                                  "found text after the end of the object: must be one object; manifests may have more, separated by lines with ---",
+		"metadata: {}\n---\nspec: {}":                        "found text after the end of the object: must be one object; manifests may have more, separated by lines with ---",
+		"\xff\xfes\x00p\x00e\x00c\x00":                       "found text that is not in UTF-8: must be UTF-8",
 		" \n":                                                "found an empty file: must be YAML or JSON",
 	} {
 		if err := DecodeStrict([]byte(document), &v1.Pod{}); err == nil || want != "" && err.Error() != want {
@@ -32,6 +35,7 @@ func TestDecodeStrict(t *testing.T) {
 // TestMergeKeys checks that a key may override a key of a merge, and that no key is given twice otherwise.
 func TestMergeKeys(t *testing.T) {
 	for document, want := range map[string]string{
+		"# a Pod\n---\nx: 1\n---\n# end\n":                    `{"x":1}`,
 		"a: &a {x: 1}\nb: {<<: *a, x: 2}":                     `{"a":{"x":1},"b":{"x":2}}`,
 		"a: &a {x: 1}\nb:\n- <<: *a\n  x: 2\n  z: 3":          `{"a":{"x":1},"b":[{"x":2,"z":3}]}`,
 		"a: &a {x: 1}\nc: &c {x: 3}\nb: {<<: [*a, *c], z: 2}": `{"a":{"x":1},"b":{"x":1,"z":2},"c":{"x":3}}`,

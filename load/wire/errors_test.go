@@ -77,7 +77,8 @@ func TestDecodeIgnored(t *testing.T) {
 		`"type": "CPU", "operator": "MEAN", "value": 50`:    1,
 		`"type": "CPU", "operator": "AVG"`:                  1,
 		`"type": "CPU", "operator": "AVG", "value": "50%"`:  1,
-		`"type": "CPU", "operator": "AVG", "value": 5000`:   1,
+		`"type": "CPU", "operator": "AVG", "value": 150`:    0,
+		`"type": "CPU", "operator": "AVG", "value": 400`:    1, // a sum over CPUs
 		`"type": "CPU", "operator": "AVG", "value": -5`:     1,
 	} {
 		got, err := Decode(strings.NewReader(messageOf(`{"a": {"metrics": [{` + metric + `}]}}`)))

@@ -172,8 +172,8 @@ func (l *metricList) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// maxFraction is the largest utilization that is valid: measurements exceed the capacity for a short time.
-const maxFraction = 10
+// maxFraction is the largest utilization that is valid: measurements exceed the capacity for a short time. A larger one is a sum over CPUs.
+const maxFraction = 1.5
 
 // add adds a metric to the values of its resource.
 func (l *metricList) add(to *resourceValues, m metric) {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/rest"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
@@ -185,4 +186,13 @@ func (c *Cluster) AddFlags(cmd *cobra.Command, name string, timeout time.Duratio
 	c.Access.AddFlags(cmd, name)
 	cmd.Flags().DurationVar(&c.Timeout, "timeout", timeout, "maximum time to wait for the "+name)
 	CheckFlag(cmd, "timeout", "more than 0s", isAtLeast(1))
+}
+
+// Config returns the client configuration, which bounds each request: discovery takes no context.
+func (c *Cluster) Config() (*rest.Config, error) {
+	config, err := c.Access.Config()
+	if err == nil {
+		config.Timeout = c.Timeout
+	}
+	return config, err
 }

@@ -236,8 +236,8 @@ func validateLoad(s *engine.State, path string, warn func(string)) error {
 		return nil
 	}
 	if s.Load.Rejected > 0 {
-		warn(fmt.Sprintf("%s: ignored %s that %s no valid percentage: must be a number of percent such as 50", path,
-			format.Of(s.Load.Rejected, "value"), format.Form(s.Load.Rejected, "is", "are")))
+		warn(fmt.Sprintf("%s: ignored %s: must have type CPU or Memory, operator AVG, STD or Latest, and a value of 0 to 150 percent of the node",
+			path, format.Of(s.Load.Rejected, "metric")))
 	}
 	age := s.Now.Sub(s.Load.Time)
 	if age < -load.MaxAhead {

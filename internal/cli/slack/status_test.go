@@ -1,6 +1,9 @@
 package slack
 
 import (
+	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +15,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/slack"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // TestStatusFitsTerminal checks that the status of a policy with a refused buffer fits terminals of 80 columns, is complete,
@@ -78,5 +82,21 @@ func TestNotReady(t *testing.T) {
 		if got := notReady(v1alpha1.ResourceSlackStatus{Conditions: conditions}); got != want {
 			t.Errorf("%v: %s, want %s", conditions, got, want)
 		}
+	}
+}
+
+// TestStatusTimeout checks that a server that accepts connections and never answers is an error after --timeout.
+func TestStatusTimeout(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must.Succeed(t, err)
+	defer listener.Close()
+	kubeconfig := filepath.Join(t.TempDir(), "config")
+	must.Succeed(t, os.WriteFile(kubeconfig, []byte(`{apiVersion: v1, kind: Config, current-context: c,
+		clusters: [{name: c, cluster: {server: "http://`+listener.Addr().String()+`"}}], contexts: [{name: c, context: {cluster: c}}]}`), 0o600))
+	cmd := newStatusCommand()
+	cmd.SetArgs([]string{"--kubeconfig", kubeconfig, "--timeout", "50ms"})
+	cmd.SilenceUsage, cmd.SilenceErrors = true, true
+	if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "--kubeconfig and --context select the server") {
+		t.Errorf("%v, want an error that names the server", err)
 	}
 }

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
@@ -50,18 +50,17 @@ func Reasons(err error) string {
 	if message := u.fit.Diagnosis.PreFilterMsg; message != "" {
 		return names.ReplaceAllString(message, "$1")
 	}
-	reasons := map[string]bool{}
-	add := func(status *fwk.Status) {
-		for _, reason := range status.Reasons() {
-			reasons[names.ReplaceAllString(reason, "$1")] = true
-		}
-	}
+	found := sets.New[string]()
 	statuses := u.fit.Diagnosis.NodeToStatus
-	statuses.ForEachExplicitNode(func(_ string, status *fwk.Status) { add(status) })
+	statuses.ForEachExplicitNode(func(_ string, status *fwk.Status) { found.Insert(status.Reasons()...) })
 	if statuses.Len() < u.fit.NumAllNodes {
-		add(statuses.AbsentNodesStatus())
+		found.Insert(statuses.AbsentNodesStatus().Reasons()...)
 	}
-	return strings.Join(slices.Sorted(maps.Keys(reasons)), ", ")
+	reasons := sets.New[string]() // few reasons differ between nodes, and the expression is slow
+	for reason := range found {
+		reasons.Insert(names.ReplaceAllString(reason, "$1"))
+	}
+	return strings.Join(sets.List(reasons), ", ")
 }
 
 // Schedule runs a scheduling cycle for a pod, with the profile of a scheduler name as in
