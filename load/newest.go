@@ -111,15 +111,23 @@ func (s *newest[T]) publish(e *entry[T]) {
 	s.current.Store(e)
 }
 
+// checkTime returns an error for the time of a reading from the future.
+func checkTime(at, now time.Time) error {
+	if ahead := at.Sub(now); ahead > MaxAhead {
+		return &Error{
+			Reason: Future,
+			Err:    fmt.Errorf("reading is %s ahead of the local clock, maximum is %s", ahead.Round(time.Second), MaxAhead),
+		}
+	}
+	return nil
+}
+
 // previous returns the newest entry, or an error if a reading of the time at cannot follow it, because at is in the future or
 // before the entry. The entry is nil if there is none, or if its time is in the future, because the clock was set back.
 func (s *newest[T]) previous(at time.Time) (*entry[T], error) {
 	now := s.now()
-	if ahead := at.Sub(now); ahead > MaxAhead {
-		return nil, &Error{
-			Reason: Future,
-			Err:    fmt.Errorf("reading is %s ahead of the local clock, maximum is %s", ahead.Round(time.Second), MaxAhead),
-		}
+	if err := checkTime(at, now); err != nil {
+		return nil, err
 	}
 	e := s.current.Load()
 	if e == nil || e.at.Sub(now) > MaxAhead {

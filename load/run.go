@@ -104,6 +104,17 @@ func (s *newest[T]) backoff(interval time.Duration, failures int, requested time
 	return max(time.Duration(backoff*s.jitter()), requested)
 }
 
+// Read reads a source once, in at most 10 s. A reading from the future is an error, as in a Store.
+func Read(ctx context.Context, source Source) (Reading, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	reading, err := source.Read(ctx)
+	if err == nil {
+		err = checkTime(reading.Time, time.Now())
+	}
+	return reading, err
+}
+
 // jitter returns a random factor in [0.9, 1.1).
 func jitter() float64 { return 0.9 + 0.2*rand.Float64() }
 

@@ -144,6 +144,24 @@ func TestRunReportsReadingsFromTheFuture(t *testing.T) {
 		[]string{"0s: <nil>", "1s: reading load from a test: reading is 2m0s ahead of the local clock, maximum is 1m0s"})
 }
 
+// TestRead checks that one reading from the future is an error, and that a source has 10 s.
+func TestRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, err := Read(t.Context(), source(func(context.Context) (Reading, error) { return readingAt(time.Now().Add(2 * time.Minute)), nil }))
+		if ReasonOf(err) != Future {
+			t.Errorf("%v, want an error about the future", err)
+		}
+		began := time.Now()
+		_, err = Read(t.Context(), source(func(ctx context.Context) (Reading, error) {
+			<-ctx.Done()
+			return Reading{}, ctx.Err()
+		}))
+		if ReasonOf(err) != Timeout || time.Since(began) != 10*time.Second {
+			t.Errorf("%v after %s, want a timeout after 10 s", err, time.Since(began))
+		}
+	})
+}
+
 // TestRunTimesOut checks that a read without a response is canceled, and repeated.
 func TestRunTimesOut(t *testing.T) {
 	reads := 0

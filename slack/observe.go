@@ -3,6 +3,7 @@ package slack
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -121,7 +122,7 @@ func observePod(pod *v1.Pod, devices []string) ledgerPod {
 	}
 	return ledgerPod{
 		Node: nodeOf(pod), Requests: amountsOf(requests, devices), Daemon: resources.IsNodeBound(pod),
-		OptedOut: pod.Annotations[v1alpha1.AnnotationBiggest] == v1alpha1.BiggestIgnore,
+		OptedOut: strings.EqualFold(pod.Annotations[v1alpha1.AnnotationBiggest], v1alpha1.BiggestIgnore),
 	}
 }
 

@@ -270,6 +270,7 @@ func TestObservePod(t *testing.T) {
 		"of a ReplicaSet":                      {[]change{ownedBy("ReplicaSet", true)}, plain},
 		"placeholder":                          {[]change{placeholderOf("web")}, ledgerPod{}},
 		"opted out":                            {[]change{annotated("plimsoll.dev/slack-biggest", "ignore")}, optedOut},
+		"opted out, in capitals":               {[]change{annotated("plimsoll.dev/slack-biggest", "Ignore")}, optedOut},
 		"annotation with another value":        {[]change{annotated("plimsoll.dev/slack-biggest", "no")}, plain},
 		// CPU: max(init 2, 0.5 + 0.5) + overhead 0.25 = 2.25; memory: max(1, 1 + 2) +
 		// 0.5 = 3.5 GiB.

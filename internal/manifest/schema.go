@@ -12,17 +12,17 @@ import (
 	kubejson "sigs.k8s.io/json"
 
 	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
+	placementv1beta1 "github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/config/crd"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
-// newValidator returns the validator of a kind of a hub in a version, nil for kinds and versions without a CRD. A condition has the errors
-// of placements.
+// newValidator returns the validator of a kind of a hub in a version, nil for kinds and versions without a CRD.
 func newValidator(kind, version string) (*crd.Validator, error) {
 	switch kind {
 	case "Placement":
-		return nil, nil
+		return crd.NewValidator(crd.Placements, version)
 	case "ClusterCapacity":
 		return crd.NewValidator(crd.ClusterCapacities, version)
 	}
@@ -62,6 +62,10 @@ func (r *hubReader) validate(where string, asJSON []byte, head *header, obj obje
 			r.warn("%s: %s: metadata.labels[%s]: required: the placement; without it, the decision is ignored", where, head,
 				clusterv1beta1.PlacementLabel)
 		}
+	case *placementv1beta1.Placement: // a condition has the errors of its spec with defaults
+		p := obj.DeepCopy()
+		p.Spec.Default()
+		isValid = len(crd.ValidatePlacement(p)) == 0
 	case *fleet.ClusterCapacity:
 		isValid = r.validateCapacity(where, asJSON, head, obj)
 	}

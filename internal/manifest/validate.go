@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -20,6 +21,7 @@ import (
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	podutil "k8s.io/kubernetes/pkg/api/pod"
 	"k8s.io/kubernetes/pkg/apis/core"
 	"k8s.io/kubernetes/pkg/apis/core/helper"
 	defaults "k8s.io/kubernetes/pkg/apis/core/v1"
@@ -111,7 +113,11 @@ func podProblems(pod *v1.Pod, path string) []string {
 	internal.Namespace = orDefault(internal.Namespace)
 	options := validationOptions
 	options.ResourceIsPod = path == ""
-	return problemTexts(path, append(validation.ValidatePodCreate(&internal, options), unmatched(pod.Spec.Affinity)...))
+	problems := problemTexts(path, append(validation.ValidatePodCreate(&internal, options), unmatched(pod.Spec.Affinity)...))
+	for _, warning := range podutil.GetWarningsForPod(context.Background(), &internal, nil) {
+		problems = append(problems, path+warning)
+	}
+	return problems
 }
 
 // unmatched returns the errors of a node affinity that an API server accepts, and kube-scheduler matches with no node, such as Gt 64Gi.

@@ -29,6 +29,7 @@ func TestValidate(t *testing.T) {
 		{"containers: []", "spec.containers: Required value"},
 		{"restartPolicy: Allways, " + short, `spec.restartPolicy: Unsupported value: "Allways": supported values: "Always", "OnFailure", "Never"`},
 		{container("resources: {requests: {cpu: 2}, limits: {cpu: 1}}"), `resources.requests: Invalid value: "2": must be less than or equal to cpu limit of 1`},
+		{container("resources: {requests: {memory: 512m}}"), `resources.requests[memory]: fractional byte value "512m" is invalid, must be an integer`},
 		{container("resources: {limits: {nvidia.com/gpu: 500m}}"), `limits[nvidia.com/gpu]: Invalid value: "500m": must be an integer`},
 		{"tolerations: [{key: a, operator: Exist}], " + short, `operator: Unsupported value: "Exist": supported values: "Equal", "Exists"`},
 		{affinity("memory, operator: Gt, values: ['64']"), ""},
@@ -81,6 +82,7 @@ func TestValidateHub(t *testing.T) {
 		{spread + "maxSkew: 1}]}}", ""},
 		{spread + "whenUnsatisfiable: DoNotSchedule}]}, decisionStrategy: {groupStrategy: {clustersPerDecisionGroup: 5}}}", ""},
 		{"v1beta1 Placement {name: p} spec: {numberOfClusters: -1}", ""}, // its condition
+		{spread + "maxSkew: 0}]}}", "spec.spreadPolicy.spreadConstraints[0].maxSkew: Invalid value: 0: "},
 		{cluster + "{taints: [{key: a, effect: NoSchedule}]}", `spec.taints[0].effect: Unsupported value: "NoSchedule": supported values: "NoSelect"`},
 		{cluster + "{taints: [{key: a b, effect: NoSelect}]}", `spec.taints[0].key: Invalid value: "a b": spec.taints[0].key in body should match`},
 		{"v1 ManagedCluster {name: C_1} spec: {}", `metadata.name: Invalid value: "C_1": a lowercase`},

@@ -24,6 +24,8 @@ type Flags struct {
 	access kube.Access
 	// prefix precedes the names of the flags.
 	prefix string
+	// some are the names of the flags that are added, nil for all.
+	some []string
 	// file has the source, in place of flags.
 	file string
 }
@@ -40,7 +42,8 @@ func (f *Flags) Add(cmd *cobra.Command) {
 // AddShort adds only --provider and --address, and --load-source for a file with all fields, to a command, with --kubeconfig and --context.
 func (f *Flags) AddShort(cmd *cobra.Command) {
 	f.config.Type = metricprovider.MetricsServer
-	f.add(cmd, "provider", "address")
+	f.some = []string{"provider", "address"}
+	f.add(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.file, "load-source", "",
 		"file with the source of load: type, address, credentials and all other fields of a metricProvider")
@@ -96,11 +99,16 @@ func (f *Flags) Chosen() bool { return f.config != metricprovider.Config{} }
 // Use replaces the source of the flags, for example by the source in a scheduler configuration.
 func (f *Flags) Use(config metricprovider.Config) { f.config = config }
 
-// add adds the flags of all fields, or of some.
-func (f *Flags) add(cmd *cobra.Command, some ...string) {
+// isFlag reports whether a field has a flag.
+func (f *Flags) isFlag(field metricprovider.Field) bool {
+	return field.Flag != "" && (f.some == nil || slices.Contains(f.some, field.Flag))
+}
+
+// add adds the flags of the fields.
+func (f *Flags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	for _, field := range metricprovider.Fields {
-		if field.Flag == "" || len(some) > 0 && !slices.Contains(some, field.Flag) {
+		if !f.isFlag(field) {
 			continue
 		}
 		name := f.prefix + field.Flag
@@ -152,14 +160,15 @@ func (f *Flags) withFlagNames(err error) error {
 	}
 	var names []string
 	for _, field := range metricprovider.Fields {
-		if field.Flag == "" {
-			continue
+		name := "--" + f.prefix + field.Flag
+		if !f.isFlag(field) {
+			name = "--load-source: " + field.Name
 		}
 		if rest, found := strings.CutPrefix(err.Error(), field.Name+":"); found {
-			return errors.New("--" + f.prefix + field.Flag + ":" + rest)
+			return errors.New(name + ":" + rest)
 		}
 		if strings.ToLower(field.Name) != field.Name {
-			names = append(names, field.Name, "--"+f.prefix+field.Flag)
+			names = append(names, field.Name, name)
 		}
 	}
 	text := strings.NewReplacer(names...).Replace(err.Error())

@@ -57,6 +57,22 @@ func TestSourceErrors(t *testing.T) {
 	}
 }
 
+// TestShortErrors expects that the errors of a command with the short flags name those that it has.
+func TestShortErrors(t *testing.T) {
+	for arg, want := range map[string]string{
+		"--provider=SignalFx": "--load-source: tokenFile: required for SignalFx, or set the environment variable SIGNALFX_TOKEN",
+		"--provider=Service":  "--address: required: must be a URL like http://load-watcher.kube-system:2020",
+	} {
+		var f Flags
+		cmd := &cobra.Command{}
+		f.AddShort(cmd)
+		must.Succeed(t, cmd.ParseFlags([]string{arg}))
+		if err := f.Validate(); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", arg, err, want)
+		}
+	}
+}
+
 // TestReadFile expects that all of a file is read, also after 1 MiB of comments, and that unknown fields are an error.
 func TestReadFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "source.yaml")

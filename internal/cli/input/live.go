@@ -106,6 +106,9 @@ func readState(
 	return read, config, &engine.State{Objects: objects, Now: time.Now()}, nil
 }
 
+// requestTimeout bounds each request: kube-apiserver ends a list after as long by default.
+const requestTimeout = time.Minute
+
 // readObjects reads the objects of a cluster of some areas, all if areas is nil. As Objects.Read, it makes this process
 // emulate the version of the cluster.
 func readObjects(
@@ -115,6 +118,7 @@ func readObjects(
 	if err != nil {
 		return nil, nil, err
 	}
+	config.Timeout = requestTimeout
 	progress := base.NewReadProgress(cmd.ErrOrStderr())
 	read, err := record.ReadCluster(cmd.Context(), config, record.ReadOptions{Areas: areas, Warn: warn, Progress: progress.Show})
 	progress.End()
@@ -210,13 +214,11 @@ func (l *LiveCluster) readUsage(ctx context.Context, config *rest.Config, nodes 
 	return source.ReadPods(ctx)
 }
 
-// loadTimeout is how long a command waits for the load.
+// loadTimeout is how long a command waits for the usage of pods.
 const loadTimeout = 30 * time.Second
 
 // readLoad reads the load of the nodes from the source that flags select.
 func readLoad(ctx context.Context, f *flags.Flags, config *rest.Config, nodes []*v1.Node) (load.Reading, error) {
-	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
-	defer cancel()
 	access, err := f.AccessTo(config, nodes)
 	if err != nil {
 		return load.Reading{}, err
@@ -225,5 +227,5 @@ func readLoad(ctx context.Context, f *flags.Flags, config *rest.Config, nodes []
 	if err != nil {
 		return load.Reading{}, err
 	}
-	return source.Read(ctx)
+	return load.Read(ctx, source)
 }

@@ -171,7 +171,7 @@ func (o *topOptions) printRecorded(out io.Writer, warn func(string)) error {
 
 // readAndPrint reads once and prints. It returns an error if part of the load could not be read.
 func (o *topOptions) readAndPrint(ctx context.Context, source load.Source, out io.Writer, warn func(string)) error {
-	reading, err := source.Read(ctx)
+	reading, err := load.Read(ctx, source)
 	if _, isFile := source.(*provider.File); isFile && err != nil {
 		return err // names the file
 	}

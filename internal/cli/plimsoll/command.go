@@ -2,6 +2,7 @@
 package plimsoll
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -36,10 +37,8 @@ func Run(ctx context.Context) int {
 func execute(ctx context.Context, cmd *cobra.Command, out *base.Stdout) error {
 	cmd.SetOut(out)
 	refuseUnknownTopics(cmd)
-	if err := cmd.ExecuteContext(ctx); err != nil {
-		return err
-	}
-	return base.Failure(out.Err())
+	err := cmd.ExecuteContext(ctx)
+	return cmp.Or(base.Failure(out.Err()), err)
 }
 
 // refuseUnknownTopics makes unknown arguments of the commands help and completion, which cobra adds, errors.

@@ -51,20 +51,22 @@ func TestExitCode(t *testing.T) {
 	}
 }
 
-// TestOutputError checks that output that cannot be written is a failure, for a command that prints a table.
+// TestOutputError checks that output that cannot be written is a failure, also of a command of cobra.
 func TestOutputError(t *testing.T) {
 	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	must.Succeed(t, err)
-	run := func() int {
+	run := func(args ...string) int {
 		cmd := newCommand()
-		cmd.SetArgs([]string{"version"})
+		cmd.SetArgs(args)
 		return report(execute(t.Context(), cmd, base.NewStdout(file)))
 	}
-	if got := run(); got != 0 {
+	if got := run("version"); got != 0 {
 		t.Errorf("exit code %d", got)
 	}
 	must.Succeed(t, file.Close())
-	if got := run(); got != base.ExitFailure {
-		t.Errorf("exit code %d with a closed output, want %d", got, base.ExitFailure)
+	for _, args := range [][]string{{"version"}, {"completion", "bash"}} {
+		if got := run(args...); got != base.ExitFailure {
+			t.Errorf("%s: exit code %d with a closed output, want %d", args, got, base.ExitFailure)
+		}
 	}
 }
