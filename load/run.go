@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -104,15 +105,15 @@ func (s *newest[T]) backoff(interval time.Duration, failures int, requested time
 	return max(time.Duration(backoff*s.jitter()), requested)
 }
 
-// Read reads a source once, in at most 10 s. A reading from the future is an error, as in a Store.
+// Read reads a source once, in at most 10 s. A reading without nodes is an error, and one from the future, as in a Store.
 func Read(ctx context.Context, source Source) (Reading, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	reading, err := source.Read(ctx)
-	if err == nil {
-		err = checkTime(reading.Time, time.Now())
+	if err == nil && len(reading.Nodes) == 0 {
+		err = Errorf(Empty, "found no load of any node")
 	}
-	return reading, err
+	return reading, cmp.Or(err, checkTime(reading.Time, time.Now()))
 }
 
 // jitter returns a random factor in [0.9, 1.1).

@@ -147,7 +147,10 @@ func TestRunReportsReadingsFromTheFuture(t *testing.T) {
 // TestRead checks that one reading from the future is an error, and that a source has 10 s.
 func TestRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, err := Read(t.Context(), source(func(context.Context) (Reading, error) { return readingAt(time.Now().Add(2 * time.Minute)), nil }))
+		_, err := Read(
+			t.Context(),
+			source(func(context.Context) (Reading, error) { return readingAt(time.Now().Add(2 * time.Minute)), nil }),
+		)
 		if ReasonOf(err) != Future {
 			t.Errorf("%v, want an error about the future", err)
 		}

@@ -19,6 +19,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
 	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // Load reads a KubeSchedulerConfiguration of v1 or of a legacy version from a file, with all defaults.
@@ -107,7 +109,9 @@ func checkDocuments(raw []byte) error {
 			found++
 		}
 		if head != nil && head.Kind != "" && head.APIVersion != "" {
-			kinds++
+			if kinds++; head.Kind != kind {
+				return resources.WrongKind(*head, kind+" of "+configv1.SchemeGroupVersion.String())
+			}
 		}
 	}
 	switch {

@@ -256,9 +256,9 @@ func TestLoadOtherFiles(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
 		"arguments only": {
 			"apiVersion: kubescheduler.config.k8s.io/v1\nkind: NodeResourcesLimitsArgs\n",
-			`found kind "NodeResourcesLimitsArgs": must be KubeSchedulerConfiguration`,
+			`found kind "NodeResourcesLimitsArgs" of apiVersion "kubescheduler.config.k8s.io/v1": must be KubeSchedulerConfiguration of kube`,
 		},
-		"another kind": {"apiVersion: v1\nkind: Pod\n", `no kind "Pod" is registered for version "v1"`},
+		"another kind": {"apiVersion: v1\nkind: Pod\n", `found kind "Pod" of apiVersion "v1": must be KubeSchedulerConfiguration of kube`},
 		"no version":   {"kind: KubeSchedulerConfiguration\n", "kind, apiVersion: required: must be KubeSchedulerConfiguration and kubesch"},
 		"empty":        {"", "found 0 documents: must be one KubeSchedulerConfiguration"},
 		"too large":    {strings.Repeat("#", MaxFileBytes+1), "exceeds the limit of 4 MiB"},

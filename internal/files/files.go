@@ -7,6 +7,9 @@ import (
 	"io"
 	"os"
 	"syscall"
+
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
 )
 
 // Open opens a regular file for reading.
@@ -21,6 +24,9 @@ func Open(name string) (*os.File, error) {
 	}
 	return file, nil
 }
+
+// Text returns a reader of text in UTF-8. Text in another Unicode encoding must begin with its byte order mark, as PowerShell writes it.
+func Text(in io.Reader) io.Reader { return transform.NewReader(in, unicode.BOMOverride(transform.Nop)) }
 
 // MaxSecret is the size of the largest file with credentials or certificates, as of a Secret.
 const MaxSecret = 1 << 20

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,6 +25,17 @@ func TestRead(t *testing.T) {
 	} {
 		if _, err := Read(name, 2); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %s", name, err, want)
+		}
+	}
+}
+
+// TestText expects the text without its byte order mark, whatever its Unicode encoding. Other bytes are as they are.
+func TestText(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "a": "a", "\xef\xbb\xbfa": "a", "\xff\xfea\x00\xe4\x00": "aä", "\xfe\xff\x00a": "a", "\x1f\x8b\xff": "\x1f\x8b\xff",
+	} {
+		if got, err := io.ReadAll(Text(strings.NewReader(text))); string(got) != want || err != nil {
+			t.Errorf("%q: %q, %v, want %q", text, got, err, want)
 		}
 	}
 }

@@ -108,7 +108,10 @@ func (a *Access) Explain(err error) error {
 		return err
 	}
 	if apierrors.IsForbidden(err) && !isUser(config) {
-		err, noResponse = fmt.Errorf("%w: the kubeconfig has no user, or its server is not https: the server forbids this to system:anonymous", err), true
+		err, noResponse = fmt.Errorf(
+			"%w: the kubeconfig has no user, or its server is not https: the server forbids this to system:anonymous",
+			err,
+		), true
 	}
 	if !noResponse && !apierrors.IsUnauthorized(err) {
 		return err

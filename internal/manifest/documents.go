@@ -89,7 +89,7 @@ func fileOrFolder(path string, each func(string, []byte) error) error {
 	}
 	found := false
 	err = filepath.WalkDir(path, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || !slices.Contains(extensions, filepath.Ext(path)) {
+		if err != nil || entry.IsDir() || !slices.Contains(extensions, strings.ToLower(filepath.Ext(path))) {
 			return err
 		}
 		found = true
@@ -114,7 +114,11 @@ func file(path string, each func(string, []byte) error) error {
 // stream reads the documents of a stream.
 func stream(name string, in io.Reader, each func(string, []byte) error) error {
 	bounded := &io.LimitedReader{R: in, N: maxFileBytes + 1}
-	documents := yaml.NewYAMLReader(bufio.NewReader(bounded))
+	text := bufio.NewReader(files.Text(bounded))
+	if start, _ := text.Peek(2); string(start) == "\x1f\x8b" {
+		return fmt.Errorf("%s: found a file in gzip: must have manifests; --recording reads snapshots and recordings", name)
+	}
+	documents := yaml.NewYAMLReader(text)
 	for i := 1; ; i++ {
 		document, err := documents.Read()
 		if bounded.N <= 0 {

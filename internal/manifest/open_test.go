@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
@@ -39,5 +40,39 @@ func TestOpen(t *testing.T) {
 				t.Errorf("content %q, error %q, want %q", content, got, tc.want)
 			}
 		})
+	}
+}
+
+// TestFilesAsWritten checks that files of PowerShell and with extensions in capitals are read, that files in gzip are not, and that a copy
+// of an object without a UID is named.
+func TestFilesAsWritten(t *testing.T) {
+	const second = "---\napiVersion: v1\nkind: Node\nmetadata: {name: node-2}\n"
+	folder, utf16 := t.TempDir(), []byte{0xff, 0xfe}
+	for _, letter := range node + second {
+		utf16 = append(utf16, byte(letter), 0)
+	}
+	must.Succeed(t, os.WriteFile(filepath.Join(folder, "NODES.YAML"), utf16, 0o600))
+	read, err := Read([]string{folder}, nil)
+	must.Succeed(t, err)
+	if len(read.Nodes) != 2 {
+		t.Errorf("%d nodes, want 2", len(read.Nodes))
+	}
+	file := write(t, "x.yaml", "\x1f\x8b\x08")
+	if _, err := Read(
+		[]string{file},
+		nil,
+	); err == nil ||
+		err.Error() != file+": found a file in gzip: must have manifests; --recording reads "+
+			"snapshots and recordings" {
+		t.Errorf("%v of a file in gzip", err)
+	}
+	file = write(t, "copy.yaml", node+"---\n"+node)
+	read, err = Read([]string{file}, nil)
+	must.Succeed(t, err)
+	if want := file + ", document 2: Node node-1 is ignored: it was read in " + file + ", document 1"; !slices.Contains(
+		read.Warnings,
+		want,
+	) {
+		t.Errorf("%q, want %q", read.Warnings, want)
 	}
 }

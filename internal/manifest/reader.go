@@ -151,14 +151,16 @@ func (r *reader) decode(where string, asJSON []byte, head *header, into object) 
 		pod.UID = types.UID(resources.Name(pod))
 	}
 	key = kind + " " + key
-	switch first, found := r.seen[key]; {
+	first, found := r.seen[key]
+	isEqual := found && equality.Semantic.DeepEqual(first.object, into)
+	switch {
 	case !found:
 		r.seen[key] = seenObject{into, where}
 		return true, nil
-	case equality.Semantic.DeepEqual(first.object, into):
+	case isEqual && hasUID: // of two exports
 		return false, nil
-	case hasUID && first.GetUID() == into.GetUID():
-		r.warn("%s: %s is ignored: an object with its UID was read in %s", where, head, first.where)
+	case isEqual || hasUID && first.GetUID() == into.GetUID():
+		r.warn("%s: %s is ignored: it was read in %s", where, head, first.where)
 		return false, nil
 	default:
 		return false, fmt.Errorf("duplicate %s, first defined in %s", key, first.where)

@@ -53,7 +53,9 @@ func YAMLToJSON(document []byte) ([]byte, error) {
 			return nil, err
 		}
 		if err := decoder.Decode(&second); err == nil && second != nil || err != nil && !errors.Is(err, io.EOF) {
-			return nil, errors.New("found text after the end of the object: must be one object; manifests may have more, separated by lines with ---")
+			return nil, errors.New(
+				"found text after the end of the object: must be one object; manifests may have more, separated by lines with ---",
+			)
 		}
 	}
 	asJSON, err := yaml.YAMLToJSONStrict(document)

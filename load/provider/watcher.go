@@ -89,7 +89,7 @@ func (s *File) Read(context.Context) (load.Reading, error) {
 		return load.Reading{}, err
 	}
 	defer f.Close()
-	reading, err := wire.Decode(f)
+	reading, err := wire.Decode(files.Text(f))
 	if err != nil {
 		return load.Reading{}, fmt.Errorf("%s: %w", s.path, err)
 	}

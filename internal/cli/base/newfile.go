@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/client-go/tools/clientcmd"
 )
 
 // NewFile is a file that a command writes, completely or not at all, or none without a path.
@@ -33,27 +34,44 @@ func CheckFileName(flag, path string) error {
 	return nil
 }
 
-// isInput reports whether an existing file is one that the other flags or the arguments of a command name, or its standard input.
+// isInput reports whether an existing file is one that the other flags or the arguments of a command name, its kubeconfig, its standard
+// input, or one that is read from a folder that they name.
 func (f NewFile) isInput(existing fs.FileInfo, cmd *cobra.Command) bool {
-	names := slices.Clone(cmd.Flags().Args())
+	names := append(clientcmd.NewDefaultClientConfigLoadingRules().Precedence, cmd.Flags().Args()...)
+	var folders []string
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
-		values := []string{flag.Value.String()}
+		values, extensions := []string{flag.Value.String()}, []string{".yaml", ".yml", ".json"}
 		if list, ok := flag.Value.(pflag.SliceValue); ok {
 			values = list.GetSlice()
 		}
+		if flag.Name == "recording" {
+			extensions = []string{".gz"}
+		}
 		for _, value := range values {
-			if before, _, _ := strings.Cut(value, ","); "--"+flag.Name != f.Flag { // a recording can have options
+			before, _, _ := strings.Cut(value, ",") // a recording can have options
+			if "--"+flag.Name != f.Flag {
 				names = append(names, value, before)
+			}
+			if slices.Contains(extensions, strings.ToLower(filepath.Ext(f.Path))) {
+				folders = append(folders, before)
 			}
 		}
 	})
-	return slices.ContainsFunc(names, func(name string) bool {
-		input, err := os.Stat(name)
+	isSame := func(name string, with fs.FileInfo) bool {
+		info, err := os.Stat(name)
 		if name == "-" {
-			input, err = os.Stdin.Stat()
+			info, err = os.Stdin.Stat()
 		}
-		return err == nil && os.SameFile(existing, input)
-	})
+		return err == nil && os.SameFile(info, with)
+	}
+	path, err := filepath.Abs(f.Path)
+	for err == nil && len(folders) > 0 && filepath.Dir(path) != path {
+		path = filepath.Dir(path)
+		if info, err := os.Stat(path); err == nil && slices.ContainsFunc(folders, func(name string) bool { return isSame(name, info) }) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(names, func(name string) bool { return isSame(name, existing) })
 }
 
 // Check returns an error if the file cannot be written, or is an input of the command. Commands call it before they compute

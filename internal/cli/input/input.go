@@ -199,15 +199,13 @@ func (o *Objects) readRecording(s *engine.State, at Instant) error {
 	return err
 }
 
-// warnNodes warns about nodes that only one of the load and the input has, and about load that seems to be in fractions.
+// warnNodes warns about nodes that only one of the load and the input has.
 func warnNodes(path string, s *engine.State, warn func(string)) {
-	unknown, names, missing, highest := maps.Clone(s.Load.Nodes), []string{}, []string{}, 0.0
+	unknown, names, missing := maps.Clone(s.Load.Nodes), []string{}, []string{}
 	for _, node := range s.Objects.Nodes {
-		found, ok := unknown[node.Name]
-		if !ok {
+		if _, ok := unknown[node.Name]; !ok {
 			missing = append(missing, node.Name)
 		}
-		highest = max(highest, found.CPU.Mean, found.Memory.Mean)
 		delete(unknown, node.Name)
 		names = append(names, node.Name)
 	}
@@ -221,9 +219,6 @@ func warnNodes(path string, s *engine.State, warn func(string)) {
 			),
 		)
 	}
-	if highest > 0 && highest <= 0.01 {
-		warn(fmt.Sprintf("%s: no load is above 1 %%: values must be percent, such as 50 for half of a node", path))
-	}
 	if list := slices.Sorted(maps.Keys(unknown)); len(list) > 0 {
 		hint := format.Suggestion(list[0], names)
 		warn(fmt.Sprintf("%s: no node of the input has the name %s%s", path, format.Abbreviate(list, 3, ", "), hint))
@@ -236,17 +231,38 @@ func validateLoad(s *engine.State, path string, warn func(string)) error {
 		return nil
 	}
 	if s.Load.Rejected > 0 {
-		warn(fmt.Sprintf("%s: ignored %s: must have type CPU or Memory, operator AVG, STD or Latest, and a value of 0 to 150 percent of the node",
-			path, format.Of(s.Load.Rejected, "metric")))
+		warn(
+			fmt.Sprintf(
+				"%s: ignored %s: must have type CPU or Memory, operator AVG, STD or Latest, and a value of 0 to 150 percent of the node",
+				path,
+				format.Of(s.Load.Rejected, "metric"),
+			),
+		)
 	}
-	age := s.Now.Sub(s.Load.Time)
+	return CheckLoad(s.Load, s.Now, path, warn)
+}
+
+// CheckLoad warns about load that seems to be in fractions, and about load that is too old at a time. It returns an error for load from
+// the future.
+func CheckLoad(reading *load.Reading, now time.Time, path string, warn func(string)) error {
+	highest := 0.0
+	for _, node := range reading.Nodes {
+		highest = max(highest, node.CPU.Mean, node.Memory.Mean)
+	}
+	if highest > 0 && highest <= 0.01 {
+		warn(fmt.Sprintf("%s: no load is above 1 %%: values must be percent, such as 50 for half of a node", path))
+	}
+	age := now.Sub(reading.Time)
 	if age < -load.MaxAhead {
-		return fmt.Errorf("%s: timestamp: the load is from %s, %s after --now",
-			path, s.Load.Time.UTC().Format(time.RFC3339), format.Age(-age))
+		return fmt.Errorf(
+			"%s: timestamp: the load is from %s, %s after --now",
+			path,
+			reading.Time.UTC().Format(time.RFC3339),
+			format.Age(-age),
+		)
 	}
 	if age > metricprovider.DefaultMaxAge {
-		warn(fmt.Sprintf("%s: the load is %s old; nodes are scored without it unless maxLoadAge allows it", path,
-			format.Age(age)))
+		warn(fmt.Sprintf("%s: the load is %s old; nodes are scored without it unless maxLoadAge allows it", path, format.Age(age)))
 	}
 	return nil
 }

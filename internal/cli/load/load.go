@@ -166,7 +166,7 @@ func (o *topOptions) printRecorded(out io.Writer, warn func(string)) error {
 			o.recording,
 		)
 	}
-	return o.print(*instant.Load, instant.Time, out, warn)
+	return o.print(*instant.Load, instant.Time, o.recording, out, warn)
 }
 
 // readAndPrint reads once and prints. It returns an error if part of the load could not be read.
@@ -178,12 +178,11 @@ func (o *topOptions) readAndPrint(ctx context.Context, source load.Source, out i
 	if err != nil {
 		return base.Failure(fmt.Errorf("reading load from %s: %w", source, err))
 	}
-	return o.print(reading, time.Now(), out, warn)
+	return o.print(reading, time.Now(), fmt.Sprint(source), out, warn)
 }
 
-// print prints a reading with its age at a time. It returns an error if part of the load could not
-// be read.
-func (o *topOptions) print(reading load.Reading, now time.Time, out io.Writer, warn func(string)) error {
+// print prints a reading from a place with its age at a time. It returns an error if part of the load could not be read.
+func (o *topOptions) print(reading load.Reading, now time.Time, place string, out io.Writer, warn func(string)) error {
 	result := newTopResult(reading, now)
 	mean := func(n topNode) float64 {
 		if u := sortKeys[o.sortBy](n); u != nil {
@@ -194,6 +193,9 @@ func (o *topOptions) print(reading load.Reading, now time.Time, out io.Writer, w
 	slices.SortFunc(result.Nodes, func(a, b topNode) int { return cmp.Or(cmp.Compare(mean(b), mean(a)), cmp.Compare(a.Name, b.Name)) })
 	o.watch.Begin(out, o.output.Format)
 	if err := o.output.Print(out, result, func(out io.Writer) { result.print(out, &o.output) }); err != nil {
+		return err
+	}
+	if err := input.CheckLoad(&reading, now, place, warn); err != nil {
 		return err
 	}
 	for _, warning := range result.Warnings {

@@ -169,6 +169,9 @@ func warnIncomplete(state *engine.State, scheduler *engine.Scheduler, warn func(
 	for _, sentence := range state.Objects.Missing {
 		warn(sentence)
 	}
+	if len(state.Objects.Running)+len(state.Objects.Pending) == 0 {
+		warn("found no pods in the input: all nodes count as empty")
+	}
 	if len(scheduler.Config.Extenders) > 0 {
 		warn(scheduler.Source + ": its extenders are ignored")
 	}

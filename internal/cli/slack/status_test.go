@@ -96,7 +96,10 @@ func TestStatusTimeout(t *testing.T) {
 	cmd := newStatusCommand()
 	cmd.SetArgs([]string{"--kubeconfig", kubeconfig, "--timeout", "50ms"})
 	cmd.SilenceUsage, cmd.SilenceErrors = true, true
-	if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "--kubeconfig and --context select the server") {
+	if err := cmd.ExecuteContext(
+		t.Context(),
+	); err == nil ||
+		!strings.Contains(err.Error(), "--kubeconfig and --context select the server") {
 		t.Errorf("%v, want an error that names the server", err)
 	}
 }

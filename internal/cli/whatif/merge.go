@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/files"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
@@ -98,7 +99,7 @@ func readResult(name string) (*result.Result, error) {
 		return nil, err
 	}
 	defer file.Close()
-	in := bufio.NewReader(io.LimitReader(file, maxResult))
+	in := bufio.NewReader(files.Text(io.LimitReader(file, maxResult)))
 	if err := skipToObject(in); err != nil {
 		return nil, err
 	}

@@ -32,6 +32,8 @@ func (o *whatIfOptions) run(cmd *cobra.Command) error {
 		if err := o.rescheduleIfPlaced(cmd); err != nil {
 			return err
 		}
+	} else if i := slices.IndexFunc(o.conditions, func(c condition) bool { return c.difference }); i >= 0 {
+		return fmt.Errorf("--fail-on: difference.%s: requires a second profile", o.conditions[i].figure)
 	}
 	// If interrupted, the command still prints the result, without runs.
 	plan, err := compare.NewPlan(context.WithoutCancel(cmd.Context()), o.Options)
