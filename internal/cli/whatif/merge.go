@@ -85,7 +85,7 @@ log of a pod, are ignored.`,
 			if err != nil {
 				return err
 			}
-			return o.finish(merged, o.print(cmd.OutOrStdout(), merged))
+			return o.finish(cmd.OutOrStdout(), merged)
 		},
 	}
 	o.addFlags(cmd)

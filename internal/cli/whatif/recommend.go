@@ -137,21 +137,21 @@ func (o *recommendOptions) run(cmd *cobra.Command) error {
 	} else {
 		found.Source = "recording: " + source.Recording
 	}
-	// Files are written last: the result is printed even if they cannot be written.
 	documents, unfit := found.Manifests()
-	if err := o.printResult(cmd.OutOrStdout(), found, documents); err != nil {
+	page, err := found.Document(false)
+	if err != nil {
 		return base.Failure(err)
 	}
-	if page, err := found.Document(false); err != nil {
-		return base.Failure(err)
-	} else if err := o.report.Write(page.Write); err != nil {
+	written := o.report.Write(page.Write)
+	if unfit == nil && o.write != "" {
+		written = errors.Join(written, o.writeFolder(documents))
+	}
+	// The result is printed last, since the reader of a pipe may end this process, and in any case.
+	if err := errors.Join(written, o.printResult(cmd.OutOrStdout(), found, documents)); err != nil {
 		return base.Failure(err)
 	}
 	if unfit != nil && (o.write != "" || o.report.Path != "" || o.output.Format == base.FormatYAML) {
 		return base.WithExitCode(base.ExitCondition, unfit)
-	}
-	if o.write != "" {
-		return base.Failure(o.writeFolder(documents))
 	}
 	return nil
 }

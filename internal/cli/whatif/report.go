@@ -53,10 +53,11 @@ func (o *resultOptions) validate(cmd *cobra.Command, met result.Requirement) err
 	return o.report.Check(cmd)
 }
 
-// finish writes the report of a result that was printed, with an error or nil. It returns an error if the result is incomplete or a
-// condition of --fail-on is true.
-func (o *resultOptions) finish(r *result.Result, printed error) error {
-	if err := errors.Join(printed, o.report.Write(func(out io.Writer) error { return report.Write(out, r) })); err != nil {
+// finish writes the report of a result and prints the result: last, since the reader of a pipe may end this process. It returns an error if
+// the result is incomplete or a condition of --fail-on is true.
+func (o *resultOptions) finish(out io.Writer, r *result.Result) error {
+	written := o.report.Write(func(out io.Writer) error { return report.Write(out, r) })
+	if err := errors.Join(written, o.print(out, r)); err != nil {
 		return base.Failure(err)
 	}
 	if r.Interrupted {

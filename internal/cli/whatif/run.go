@@ -45,7 +45,7 @@ func (o *whatIfOptions) run(cmd *cobra.Command) error {
 		return base.Failure(err)
 	}
 	o.warnOfUsage(cmd, r)
-	return o.finish(r, o.print(cmd.OutOrStdout(), r))
+	return o.finish(cmd.OutOrStdout(), r)
 }
 
 // warnOfUsage warns if --usage is set and usage is recorded, to which the flag does not apply.
