@@ -253,6 +253,9 @@ func (o *recommendOptions) checkFiles(cmd *cobra.Command) error {
 	if err := base.CheckFileName("--write", o.write); err != nil {
 		return err
 	}
+	if o.report.Path != "" && filepath.Clean(o.write) == filepath.Clean(o.report.Path) {
+		return fmt.Errorf("--write, --report: found %s twice: must differ", o.write)
+	}
 	switch err := os.Mkdir(o.write, 0o755); {
 	case errors.Is(err, fs.ErrExist):
 		return fmt.Errorf("--write: %s already exists: must be a new folder", o.write)
