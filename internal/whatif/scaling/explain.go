@@ -179,8 +179,14 @@ func (x *explainer) addNodes(objects *manifest.Objects, out *NodesExplanation) {
 		return cmp.Or(cmp.Compare(len(a.Constraints), len(b.Constraints)), cmp.Compare(a.Pods, b.Pods),
 			cmp.Compare(a.Utilization, b.Utilization))
 	})
-	out.Warnings, out.Rules = warnings, fmt.Sprintf("rules of Karpenter for %s with the label %s, of Cluster Autoscaler for %d others",
-		format.Of(managed, "node"), karpenterLabel, len(x.nodes)-managed)
+	var rules []string
+	if managed > 0 {
+		rules = append(rules, fmt.Sprintf("Karpenter for %s with the label %s", format.Of(managed, "node"), karpenterLabel))
+	}
+	if others := len(x.nodes) - managed; others > 0 {
+		rules = append(rules, "Cluster Autoscaler for "+format.Of(others, "node"))
+	}
+	out.Warnings, out.Rules = warnings, "Rules of "+strings.Join(rules, ", of ")
 }
 
 // setState sets the state of a node that takes no pods.

@@ -378,7 +378,7 @@ func TestNothingHappens(t *testing.T) {
 	if want := "0 of 50 nodes can go now, one after the other, 43 more if 1 budget allowed a disruption: shop/web"; held.Summary != want {
 		t.Errorf("%s, want %s", held.Summary, want)
 	}
-	if want := "rules of Karpenter for 50 nodes with the label karpenter.sh/nodepool, of Cluster Autoscaler for 0 others"; held.Rules != want {
+	if want := "Rules of Karpenter for 50 nodes with the label karpenter.sh/nodepool"; held.Rules != want {
 		t.Errorf("%s, want %s", held.Rules, want)
 	}
 	if got, want := explain(
