@@ -109,7 +109,7 @@ func (a *Access) Explain(err error) error {
 	}
 	if apierrors.IsForbidden(err) && !isUser(config) {
 		err, noResponse = fmt.Errorf(
-			"%w: the kubeconfig has no user, or its server is not https: the server forbids this to system:anonymous",
+			"%w: no user was sent: the kubeconfig has none, or its server is not https",
 			err,
 		), true
 	}

@@ -135,7 +135,7 @@ func TestAccess(t *testing.T) {
 	}
 	must.Succeed(t, os.WriteFile("no-user", []byte(strings.ReplaceAll(kubeconfig, ", user: u", "")), 0o600))
 	got = (&Access{Kubeconfig: "no-user"}).Explain(forbidden).Error()
-	const anonymous = ": the kubeconfig has no user, or its server is not https: the server forbids this to system:anonymous"
+	const anonymous = ": no user was sent: the kubeconfig has none, or its server is not https"
 	if want := forbidden.Error() + anonymous + selected; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

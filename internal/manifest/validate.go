@@ -157,6 +157,9 @@ func nodeProblems(node *v1.Node) []string {
 				name, allocatable.String(), capacity.String()))
 		}
 	}
+	if memory, given := node.Status.Allocatable[v1.ResourceMemory]; given && memory.Value() < 1<<20 {
+		problems = append(problems, fmt.Sprintf("status.allocatable.memory: found %s: must be at least 1Mi, such as 32Gi", memory.String()))
+	}
 	return problems
 }
 

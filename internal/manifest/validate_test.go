@@ -38,6 +38,7 @@ func TestValidate(t *testing.T) {
 		{affinity("memory, operator: In"), "matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'"},
 		{"containers: [{name: c}, {name: c}]", `spec.containers[1].name: Duplicate value: "c"`},
 		{node("allocatable: {cpu: 8}, capacity: {cpu: 7}"), "status.allocatable.cpu: invalid value 8: must be at most the capacity, 7"},
+		{node("allocatable: {cpu: 8, memory: 32, pods: 9}"), "Node n2: status.allocatable.memory: found 32: must be at least 1Mi"},
 		{node("capacity: {cpu: 8, memory: 32Gi}"), `status.allocatable.pods: required: no pod fits a node without it, such as "110"`},
 		{strings.Replace(node(""), "NoSchedule", "NoSchedul", 1), `n2: metadata.taints[0].effect: Unsupported value: "NoSchedul": supported values`},
 		{node(""), "Node n2: status.allocatable: required: no pod fits a node without it"},

@@ -69,17 +69,18 @@ func TestDecodeBadNodes(t *testing.T) {
 // TestDecodeIgnored checks that metrics that are ignored are counted, and that metrics of other services are not.
 func TestDecodeIgnored(t *testing.T) {
 	for metric, want := range map[string]int{
-		`"type": "CPU", "operator": "AVG", "value": 50`:     0,
-		`"type": "Storage", "operator": "AVG", "value": 50`: 0,
-		`"type": "CPU", "operator": "Unknown", "value": 50`: 0,
-		`"type": "cpu", "operator": "AVG", "value": 50`:     1,
-		`"operator": "AVG", "value": 50`:                    1,
-		`"type": "CPU", "operator": "MEAN", "value": 50`:    1,
-		`"type": "CPU", "operator": "AVG"`:                  1,
-		`"type": "CPU", "operator": "AVG", "value": "50%"`:  1,
-		`"type": "CPU", "operator": "AVG", "value": 150`:    0,
-		`"type": "CPU", "operator": "AVG", "value": 400`:    1, // a sum over CPUs
-		`"type": "CPU", "operator": "AVG", "value": -5`:     1,
+		`"type": "CPU", "operator": "AVG", "value": 50`:                                                  0,
+		`"type": "CPU", "operator": "AVG", "value": 50}, {"type": "CPU", "operator": "AVG", "value": 90`: 1,
+		`"type": "Storage", "operator": "AVG", "value": 50`:                                              0,
+		`"type": "CPU", "operator": "Unknown", "value": 50`:                                              0,
+		`"type": "cpu", "operator": "AVG", "value": 50`:                                                  1,
+		`"operator": "AVG", "value": 50`:                                                                 1,
+		`"type": "CPU", "operator": "MEAN", "value": 50`:                                                 1,
+		`"type": "CPU", "operator": "AVG"`:                                                               1,
+		`"type": "CPU", "operator": "AVG", "value": "50%"`:                                               1,
+		`"type": "CPU", "operator": "AVG", "value": 150`:                                                 0,
+		`"type": "CPU", "operator": "AVG", "value": 400`:                                                 1, // a sum over CPUs
+		`"type": "CPU", "operator": "AVG", "value": -5`:                                                  1,
 	} {
 		got, err := Decode(strings.NewReader(messageOf(`{"a": {"metrics": [{` + metric + `}]}}`)))
 		if err != nil || got.Rejected != want {

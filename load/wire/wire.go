@@ -175,21 +175,21 @@ func (l *metricList) UnmarshalJSON(raw []byte) error {
 // maxFraction is the largest utilization that is valid: measurements exceed the capacity for a short time. A larger one is a sum over CPUs.
 const maxFraction = 1.5
 
-// add adds a metric to the values of its resource.
+// add adds a metric to the values of its resource. A second one with the same operator is rejected.
 func (l *metricList) add(to *resourceValues, m metric) {
 	if m.Value == nil || !(*m.Value >= 0 && *m.Value <= 100*maxFraction) {
 		l.rejected++
 		return
 	}
 	fraction := min(float64(*m.Value)/100, 1)
-	switch m.Operator {
-	case operatorAverage:
+	switch {
+	case m.Operator == operatorAverage && !to.hasAverage:
 		to.average, to.hasAverage = fraction, true
-	case operatorLatest, "":
+	case (m.Operator == operatorLatest || m.Operator == "") && !to.hasLatest:
 		to.latest, to.hasLatest = fraction, true
-	case operatorDeviation:
-		to.deviation = fraction
-	case "Unknown": // of services
+	case m.Operator == operatorDeviation && !to.hasDeviation:
+		to.deviation, to.hasDeviation = fraction, true
+	case m.Operator == "Unknown": // of services
 	default:
 		l.rejected++
 	}
@@ -197,8 +197,8 @@ func (l *metricList) add(to *resourceValues, m metric) {
 
 // resourceValues are the values of one resource of a node, as fractions.
 type resourceValues struct {
-	average, latest, deviation float64
-	hasAverage, hasLatest      bool
+	average, latest, deviation          float64
+	hasAverage, hasLatest, hasDeviation bool
 }
 
 func (r *resourceValues) known() bool { return r.hasAverage || r.hasLatest }

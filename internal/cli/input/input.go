@@ -233,7 +233,7 @@ func validateLoad(s *engine.State, path string, warn func(string)) error {
 	if s.Load.Rejected > 0 {
 		warn(
 			fmt.Sprintf(
-				"%s: ignored %s: must have type CPU or Memory, operator AVG, STD or Latest, and a value of 0 to 150 percent of the node",
+				"%s: ignored %s: must have type CPU or Memory, operator AVG, STD or Latest, each once, and a value of 0 to 150 percent of the node",
 				path,
 				format.Of(s.Load.Rejected, "metric"),
 			),

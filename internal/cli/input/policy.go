@@ -114,11 +114,12 @@ func Requests(path string) ([]recording.WorkloadRequests, error) {
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", path, err)
-	case found.Kind != recommend.Kind && (found.Kind != "" || len(found.Requests) == 0):
+	case found.Kind != recommend.Kind && (found.Kind != "" || len(found.Requests) == 0),
+		found.APIVersion != recommend.APIVersion && found.APIVersion != "":
 		return nil, fmt.Errorf(
 			"%s: %w",
 			path,
-			resources.WrongKind(found.TypeMeta, recommend.Kind+", written by plimsoll recommend -o json"),
+			resources.WrongKind(found.TypeMeta, recommend.Kind+" of "+recommend.APIVersion+", written by plimsoll recommend -o json"),
 		)
 	case len(found.Requests) == 0:
 		return nil, fmt.Errorf("%s: the recommendation keeps all requests: there is nothing to compare", path)

@@ -39,7 +39,7 @@ func parseShard(text string) (result.Shard, error) {
 		s.Count, err = strconv.Atoi(count)
 	}
 	if err != nil || s.Index < 0 || s.Index >= s.Count {
-		return s, fmt.Errorf("--shard: invalid value %q: must be I/N with I from 0 to N-1, or N with I in $%s", text, indexVariable)
+		return s, fmt.Errorf("--shard: invalid value %q: must be I/N with I from 0 to N-1, or N with I in $%s", index+"/"+count, indexVariable)
 	}
 	return s, nil
 }
@@ -110,7 +110,7 @@ func readResult(name string) (*result.Result, error) {
 		return nil, errors.New("is cut off: run this shard again")
 	case r.Kind == "" || err != nil && !isOfType:
 		return nil, errors.New("found no result: must be " + shardOutput)
-	case r.Kind != result.Kind:
+	case r.Kind != result.Kind || r.APIVersion != result.APIVersion:
 		return nil, resources.WrongKind(metav1.TypeMeta{Kind: r.Kind, APIVersion: r.APIVersion}, shardOutput)
 	case err != nil:
 		return nil, errors.New("found the result of another version: must be " + shardOutput + " of this version")

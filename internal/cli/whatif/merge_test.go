@@ -23,7 +23,7 @@ func TestParseShard(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	const want = `--shard: invalid value "3": must be I/N with I from 0 to N-1, or N with I in $JOB_COMPLETION_INDEX`
+	const want = `--shard: invalid value "3/3": must be I/N with I from 0 to N-1, or N with I in $JOB_COMPLETION_INDEX`
 	if _, err := parseShard("3"); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
@@ -36,12 +36,13 @@ func TestParseShard(t *testing.T) {
 func TestReadResult(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "log")
 	for content, want := range map[string]string{
-		"warning: {\n{\"kind\": \"WhatIf\"}\nlater": "",
-		"":                                 "found no result: must be the output of plimsoll compare --shard with -o json",
-		"{\"kind\": \"What":                "is cut off: run this shard again",
-		"{\"seeds\": \"a\"}":               "found no result",
-		`{"kind": "WhatIf", "seeds": "a"}`: "found the result of another version",
-		`{"kind": "Recommendation", "apiVersion": "v1", "source": "a"}`: `found kind "Recommendation" of apiVersion "v1": must be the output`,
+		"warning: {\n{\"kind\": \"WhatIf\", \"apiVersion\": \"whatif.plimsoll.dev/v1\"}\nlater": "",
+		"":                   "found no result: must be the output of plimsoll compare --shard with -o json",
+		"{\"kind\": \"What":  "is cut off: run this shard again",
+		"{\"seeds\": \"a\"}": "found no result",
+		`{"kind": "WhatIf", "apiVersion": "whatif.plimsoll.dev/v1", "seeds": "a"}`: "found the result of another version",
+		`{"kind": "WhatIf", "apiVersion": "whatif.plimsoll.dev/v2"}`:               `found kind "WhatIf" of apiVersion "whatif.plimsoll.dev/v2": must be`,
+		`{"kind": "Recommendation", "apiVersion": "v1", "source": "a"}`:            `found kind "Recommendation" of apiVersion "v1": must be the output`,
 		"{kind: list": "found no result: must be the output",
 	} {
 		must.Succeed(t, os.WriteFile(file, []byte(content), 0o600))

@@ -57,7 +57,6 @@ func TestMergeErrors(t *testing.T) {
 	change := func(r *Result, change func(*Result)) *Result { change(r); return r }
 	first := func() *Result { return comparison(4, Shard{0, 2}) }
 	for want, shards := range map[string][]*Result{
-		"found  : must be whatif.plimsoll.dev/v1 WhatIf":                     {{}},
 		"found 1 results: must be each of the 2 shards of a comparison once": {first()},
 		"found 3 results: must be each of the 2 shards of a comparison once": {first(), first(), comparison(4, Shard{1, 2})},
 		"found no shard 1 of 2":                 {first(), first()},
