@@ -111,7 +111,7 @@ func Read(ctx context.Context, source Source) (Reading, error) {
 	defer cancel()
 	reading, err := source.Read(ctx)
 	if err == nil && len(reading.Nodes) == 0 {
-		err = Errorf(Empty, "found no load of any node")
+		err = Errorf(Empty, "found no load of any node, and %d values that are not valid", reading.Rejected)
 	}
 	return reading, cmp.Or(err, checkTime(reading.Time, time.Now()))
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	kubejson "sigs.k8s.io/json"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
@@ -152,7 +154,12 @@ func (r *reader) decode(where string, asJSON []byte, head *header, into object) 
 	}
 	key = kind + " " + key
 	first, found := r.seen[key]
-	isEqual := found && equality.Semantic.DeepEqual(first.object, into)
+	isEqual := false
+	if capacity, isSummary := into.(*fleet.ClusterCapacity); isSummary { // with private fields
+		isEqual = reflect.DeepEqual(first.object, capacity)
+	} else if found {
+		isEqual = equality.Semantic.DeepEqual(first.object, into)
+	}
 	switch {
 	case !found:
 		r.seen[key] = seenObject{into, where}

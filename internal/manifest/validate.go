@@ -14,6 +14,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -26,6 +28,12 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core/helper"
 	defaults "k8s.io/kubernetes/pkg/apis/core/v1"
 	"k8s.io/kubernetes/pkg/apis/core/validation"
+	"k8s.io/kubernetes/pkg/apis/policy"
+	policydefaults "k8s.io/kubernetes/pkg/apis/policy/v1"
+	policyvalidation "k8s.io/kubernetes/pkg/apis/policy/validation"
+	"k8s.io/kubernetes/pkg/apis/storage"
+	storagedefaults "k8s.io/kubernetes/pkg/apis/storage/v1"
+	storagevalidation "k8s.io/kubernetes/pkg/apis/storage/validation"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
@@ -61,6 +69,15 @@ func (r *clusterReader) validate(where string, head *header, obj object) {
 		problems = nodeProblems(obj)
 	case *v1.Pod:
 		problems = podProblems(obj, "")
+	case *policyv1.PodDisruptionBudget:
+		var internal policy.PodDisruptionBudget
+		_ = policydefaults.Convert_v1_PodDisruptionBudget_To_policy_PodDisruptionBudget(obj, &internal, nil) // of equal fields
+		options := policyvalidation.PodDisruptionBudgetValidationOptions{AllowInvalidLabelValueInSelector: true}
+		problems = problemTexts("", policyvalidation.ValidatePodDisruptionBudget(&internal, options))
+	case *storagev1.StorageClass:
+		var internal storage.StorageClass
+		_ = storagedefaults.Convert_v1_StorageClass_To_storage_StorageClass(obj, &internal, nil) // of equal fields
+		problems = problemTexts("", storagevalidation.ValidateStorageClass(&internal))
 	default:
 		if template, given := templateOf(obj); template != nil {
 			problems = TemplateProblems(template, "spec.template.")

@@ -19,6 +19,12 @@ func TestValidate(t *testing.T) {
 		return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec: {selector: {matchLabels: {app: web}}, template: {metadata: {labels: " +
 			labels + "}, spec: {" + short + "}}}"
 	}
+	budget := func(spec string) string {
+		return "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: b}\nspec: {selector: {}, " + spec + "}"
+	}
+	class := func(mode string) string {
+		return "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: s}\nprovisioner: a.example.com\nvolumeBindingMode: " + mode
+	}
 	node := func(status string) string {
 		return "apiVersion: v1\nkind: Node\nmetadata: {name: n2}\nspec: {taints: [{key: a, effect: NoSchedule}]}\nstatus: {" + status + "}"
 	}
@@ -47,6 +53,12 @@ func TestValidate(t *testing.T) {
 			"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec: {template: {spec: {restartPolicy: Allways, " + short + "}}}",
 			"Deployment d: spec.template.spec.restartPolicy: Unsupported value",
 		},
+		{budget("minAvailable: 1"), ""},
+		{budget("minAvailable: 50 percent"), `PodDisruptionBudget b: spec.minAvailable: Invalid value: "50 percent": a valid percent string`},
+		{budget("minAvailable: 1, maxUnavailable: 1"), "minAvailable and maxUnavailable cannot be both set"},
+		{budget("unhealthyPodEvictionPolicy: Always"), `Unsupported value: "Always": supported values: "AlwaysAllow", "IfHealthyBudget"`},
+		{class("WaitForFirstConsumer"), ""},
+		{class("WaitForConsumer"), `StorageClass s: volumeBindingMode: Unsupported value: "WaitForConsumer": supported values: "Immediate", "Wait`},
 		{deployment("{app: web, tier: front}"), ""},
 		{deployment("{app: api}"), "Deployment d: spec.template.metadata.labels: must have the labels of the selector, app=web"},
 	} {

@@ -9,11 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
-
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-	"k8s.io/client-go/tools/clientcmd"
 )
 
 // NewFile is a file that a command writes, completely or not at all, or none without a path.
@@ -21,10 +16,20 @@ type NewFile struct {
 	// Flag that names the file, for error messages.
 	Flag string
 	Path string
-	// Force replaces an existing file.
+	// Kind is HTMLPage or Recording. Force replaces an existing file of the kind.
+	Kind  string
 	Force bool
 	Mode  fs.FileMode
 }
+
+// The kinds of new files.
+const (
+	HTMLPage  = "HTML page"
+	Recording = "recording"
+)
+
+// starts are the first bytes of files by kind.
+var starts = map[string]string{HTMLPage: "<!doctype html>", Recording: "\x1f\x8b"}
 
 // CheckFileName returns an error for the name of a new file or directory that is a format of --output in other commands.
 func CheckFileName(flag, path string) error {
@@ -34,49 +39,21 @@ func CheckFileName(flag, path string) error {
 	return nil
 }
 
-// isInput reports whether an existing file is one that the other flags or the arguments of a command name, its kubeconfig, its standard
-// input, or one that is read from a folder that they name.
-func (f NewFile) isInput(existing fs.FileInfo, cmd *cobra.Command) bool {
-	names := append(clientcmd.NewDefaultClientConfigLoadingRules().Precedence, cmd.Flags().Args()...)
-	var folders []string
-	cmd.Flags().Visit(func(flag *pflag.Flag) {
-		values, extensions := []string{flag.Value.String()}, []string{".yaml", ".yml", ".json"}
-		if list, ok := flag.Value.(pflag.SliceValue); ok {
-			values = list.GetSlice()
-		}
-		if flag.Name == "recording" {
-			extensions = []string{".gz"}
-		}
-		for _, value := range values {
-			before, _, _ := strings.Cut(value, ",") // a recording can have options
-			if "--"+flag.Name != f.Flag {
-				names = append(names, value, before)
-			}
-			if slices.Contains(extensions, strings.ToLower(filepath.Ext(f.Path))) {
-				folders = append(folders, before)
-			}
-		}
-	})
-	isSame := func(name string, with fs.FileInfo) bool {
-		info, err := os.Stat(name)
-		if name == "-" {
-			info, err = os.Stdin.Stat()
-		}
-		return err == nil && os.SameFile(info, with)
+// isReplaceable reports whether an existing file is empty or of the kind of the new one: no other file, such as an input or a token, is lost.
+func (f NewFile) isReplaceable() bool {
+	file, err := os.Open(f.Path)
+	if err != nil {
+		return false
 	}
-	path, err := filepath.Abs(f.Path)
-	for err == nil && len(folders) > 0 && filepath.Dir(path) != path {
-		path = filepath.Dir(path)
-		if info, err := os.Stat(path); err == nil && slices.ContainsFunc(folders, func(name string) bool { return isSame(name, info) }) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(names, func(name string) bool { return isSame(name, existing) })
+	defer file.Close()
+	start := make([]byte, len(starts[f.Kind]))
+	read, err := io.ReadFull(file, start)
+	return read == 0 && errors.Is(err, io.EOF) || string(start) == starts[f.Kind]
 }
 
-// Check returns an error if the file cannot be written, or is an input of the command. Commands call it before they compute
+// Check returns an error if the file cannot be written, or would replace a file of another kind. Commands call it before they compute
 // the content, which may take long.
-func (f NewFile) Check(cmd *cobra.Command) error {
+func (f NewFile) Check() error {
 	if f.Path == "" {
 		return nil
 	}
@@ -98,8 +75,8 @@ func (f NewFile) Check(cmd *cobra.Command) error {
 		return fmt.Errorf("%s: %w", f.Flag, err)
 	case !existing.Mode().IsRegular():
 		return fmt.Errorf("%s: %s is not a regular file", f.Flag, f.Path)
-	case f.isInput(existing, cmd):
-		return fmt.Errorf("%s: %s is also an input: must be another file", f.Flag, f.Path)
+	case !f.isReplaceable():
+		return fmt.Errorf("%s: %s exists and is no %s: must be another file", f.Flag, f.Path, f.Kind)
 	case !f.Force:
 		return fmt.Errorf("%s: %s already exists; --force replaces it", f.Flag, f.Path)
 	}

@@ -137,6 +137,7 @@ func warnOfTemplates(workload *fit.Workload, warn func(string)) {
 // of them.
 func readWorkload(paths []string, in io.Reader) (out *fit.Workload, ignored manifest.Ignored, err error) {
 	var all []*fit.Workload
+	seen := map[string]bool{}
 	err = manifest.EachObject(manifest.Files(paths, in), func(group, kind string, object map[string]any) error {
 		_, isHook, _ := unstructured.NestedString(object, "metadata", "annotations", "helm.sh/hook")
 		switch {
@@ -147,6 +148,12 @@ func readWorkload(paths []string, in io.Reader) (out *fit.Workload, ignored mani
 			ignored.Add(schema.GroupKind{Group: group, Kind: kind})
 			return nil
 		}
+		o := unstructured.Unstructured{Object: object}
+		key := kind + " " + o.GetNamespace() + "/" + o.GetName()
+		if seen[key] && o.GetName() != "" {
+			return errors.New("found twice")
+		}
+		seen[key] = true
 		raw, err := json.Marshal(object)
 		if err != nil {
 			return err

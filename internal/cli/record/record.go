@@ -151,8 +151,8 @@ func (o *options) run(cmd *cobra.Command) error {
 	case o.output == "":
 		return errors.New("--output: required: the file to write, such as week.ndjson.gz")
 	}
-	file := base.NewFile{Flag: "--output", Path: o.output, Force: o.force, Mode: fileMode}
-	err := file.Check(cmd)
+	file := base.NewFile{Flag: "--output", Path: o.output, Kind: base.Recording, Force: o.force, Mode: fileMode}
+	err := file.Check()
 	if err != nil {
 		return err
 	}

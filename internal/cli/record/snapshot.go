@@ -93,8 +93,8 @@ func (o *snapshotOptions) run(cmd *cobra.Command) error {
 	if err := cmp.Or(base.Requires(cmd, "scheduler-name", "config"), base.Requires(cmd, "strict", "filename")); err != nil {
 		return err
 	}
-	file := base.NewFile{Flag: "--output", Path: o.output, Force: o.force, Mode: snapshotMode}
-	if err := file.Check(cmd); err != nil {
+	file := base.NewFile{Flag: "--output", Path: o.output, Kind: base.Recording, Force: o.force, Mode: snapshotMode}
+	if err := file.Check(); err != nil {
 		return err
 	}
 	s, err := o.read(cmd)

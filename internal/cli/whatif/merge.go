@@ -39,7 +39,11 @@ func parseShard(text string) (result.Shard, error) {
 		s.Count, err = strconv.Atoi(count)
 	}
 	if err != nil || s.Index < 0 || s.Index >= s.Count {
-		return s, fmt.Errorf("--shard: invalid value %q: must be I/N with I from 0 to N-1, or N with I in $%s", index+"/"+count, indexVariable)
+		return s, fmt.Errorf(
+			"--shard: invalid value %q: must be I/N with I from 0 to N-1, or N with I in $%s",
+			index+"/"+count,
+			indexVariable,
+		)
 	}
 	return s, nil
 }
@@ -68,7 +72,7 @@ log of a pod, are ignored.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.validate(cmd, result.WithSlack); err != nil {
+			if err := o.validate(result.WithSlack); err != nil {
 				return err
 			}
 			shards := make([]*result.Result, len(args))

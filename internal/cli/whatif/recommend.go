@@ -50,7 +50,7 @@ var triedProfiles = []string{"default", "most-allocated", "predicted", "packed"}
 
 // NewRecommendCommand returns the command plimsoll recommend.
 func NewRecommendCommand() *cobra.Command {
-	o := recommendOptions{report: base.NewFile{Flag: "--report", Mode: 0o644}}
+	o := recommendOptions{report: base.NewFile{Flag: "--report", Kind: base.HTMLPage, Mode: 0o644}}
 	cmd := &cobra.Command{
 		Use:   "recommend (--recording FILE | --generate SPEC) [--autoscaler SPEC] [--wait p95=5s]",
 		Short: "Recommend profile, requests and slack at the lowest cost",
@@ -214,7 +214,7 @@ func (o *recommendOptions) find(cmd *cobra.Command) (*recommend.Result, error) {
 
 // parse parses and validates the flags.
 func (o *recommendOptions) parse(cmd *cobra.Command) (err error) {
-	if err := o.checkFiles(cmd); err != nil {
+	if err := o.checkFiles(); err != nil {
 		return err
 	}
 	o.isSnapshot = recording.IsSnapshot(o.Source.Recording)
@@ -246,15 +246,15 @@ func (o *recommendOptions) parse(cmd *cobra.Command) (err error) {
 }
 
 // checkFiles verifies that the files and folders to write can be created.
-func (o *recommendOptions) checkFiles(cmd *cobra.Command) error {
-	if err := o.report.Check(cmd); err != nil || o.write == "" {
+func (o *recommendOptions) checkFiles() error {
+	if o.write != "" && o.report.Path != "" && strings.HasPrefix(filepath.Clean(o.report.Path)+"/", filepath.Clean(o.write)+"/") {
+		return fmt.Errorf("--report: %s is in the new folder of --write: must be elsewhere", o.report.Path)
+	}
+	if err := o.report.Check(); err != nil || o.write == "" {
 		return err
 	}
 	if err := base.CheckFileName("--write", o.write); err != nil {
 		return err
-	}
-	if o.report.Path != "" && filepath.Clean(o.write) == filepath.Clean(o.report.Path) {
-		return fmt.Errorf("--write, --report: found %s twice: must differ", o.write)
 	}
 	switch err := os.Mkdir(o.write, 0o755); {
 	case errors.Is(err, fs.ErrExist):

@@ -29,7 +29,7 @@ func (o *resultOptions) addFlags(cmd *cobra.Command) {
 	flags.StringArrayVar(&o.failOn, "fail-on", nil, "exit with code 3 if a figure exceeds a number, as in 'overloadMinutes>10', or "+
 		"clearly differs from the baseline, as in 'difference.overloadMinutes>0'; may be repeated")
 	o.output.AddFlag(cmd, formatHTML, base.FormatMarkdown)
-	o.report = base.NewFile{Flag: "--report", Mode: 0o644} // written to be shared
+	o.report = base.NewFile{Flag: "--report", Kind: base.HTMLPage, Mode: 0o644} // written to be shared
 	flags.StringVar(&o.report.Path, "report", "", "also write a self-contained HTML report to this file")
 	flags.BoolVar(&o.report.Force, "force", false, "replace existing files")
 }
@@ -39,7 +39,7 @@ var requirements = map[result.Requirement]string{result.WithAutoscaler: "--autos
 
 // validate returns an error for an invalid flag, for a figure that requires more than met, or if the report cannot be written. It is
 // called before any run.
-func (o *resultOptions) validate(cmd *cobra.Command, met result.Requirement) error {
+func (o *resultOptions) validate(met result.Requirement) error {
 	for _, text := range o.failOn {
 		c, err := parseCondition(text)
 		if err != nil {
@@ -50,7 +50,7 @@ func (o *resultOptions) validate(cmd *cobra.Command, met result.Requirement) err
 		}
 		o.conditions = append(o.conditions, c)
 	}
-	return o.report.Check(cmd)
+	return o.report.Check()
 }
 
 // finish writes the report of a result and prints the result: last, since the reader of a pipe may end this process. It returns an error if

@@ -246,7 +246,7 @@ func (o *whatIfOptions) validate(cmd *cobra.Command) error {
 	case len(o.autoscaler) > 0:
 		met = result.WithAutoscaler
 	}
-	return o.resultOptions.validate(cmd, met)
+	return o.resultOptions.validate(met)
 }
 
 // validateRun returns an error for an invalid number of seeds, time or file.

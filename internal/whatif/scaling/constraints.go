@@ -117,7 +117,7 @@ func disruptions(b *policyv1.PodDisruptionBudget, pods []*v1.Pod) (text string, 
 				status.CurrentHealthy++
 			}
 		}
-		value := intstr.ValueOrDefault(b.Spec.MinAvailable, intstr.FromInt32(0))
+		value := intstr.ValueOrDefault(b.Spec.MinAvailable, intstr.FromString("100%")) // with neither field, no disruption is allowed
 		if b.Spec.MaxUnavailable != nil {
 			value = b.Spec.MaxUnavailable
 		}

@@ -181,6 +181,10 @@ func TestExplainNodes(t *testing.T) {
 		"percentage unavailable": {
 			pods: three, budgets: []*policyv1.PodDisruptionBudget{testBudget("b", "web", maxUnavailable("10%"))}, want: "can go",
 		},
+		"neither bound": { // 0 expected, so that none may be disrupted
+			pods: three, budgets: []*policyv1.PodDisruptionBudget{testBudget("b", "web", func(*policyv1.PodDisruptionBudget) {})},
+			want: "held\nbudget shop/b: allows no disruption: 3 healthy, 3 required",
+		},
 		"invalid percentage": {
 			pods: three, budgets: []*policyv1.PodDisruptionBudget{testBudget("b", "web", minAvailable("many"))},
 			want: "held\nbudget shop/b: allows no disruption: 3 healthy, 3 required",
