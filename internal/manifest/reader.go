@@ -152,26 +152,32 @@ func (r *reader) decode(where string, asJSON []byte, head *header, into object) 
 	if pod, ok := into.(*v1.Pod); ok && pod.UID == "" {
 		pod.UID = types.UID(resources.Name(pod))
 	}
-	key = kind + " " + key
+	return r.isNew(where, head, kind+" "+key, into, hasUID)
+}
+
+// isNew reports whether an object with a key was not read before. It returns an error if another object has the key.
+func (r *reader) isNew(where string, head *header, key string, into object, hasUID bool) (bool, error) {
 	first, found := r.seen[key]
-	isEqual := false
-	if capacity, isSummary := into.(*fleet.ClusterCapacity); isSummary { // with private fields
-		isEqual = reflect.DeepEqual(first.object, capacity)
-	} else if found {
-		isEqual = equality.Semantic.DeepEqual(first.object, into)
-	}
-	switch {
-	case !found:
+	if !found {
 		r.seen[key] = seenObject{into, where}
 		return true, nil
-	case isEqual && hasUID: // of two exports
-		return false, nil
-	case isEqual || hasUID && first.GetUID() == into.GetUID():
-		r.warn("%s: %s is ignored: it was read in %s", where, head, first.where)
-		return false, nil
-	default:
+	}
+	isSame := isEqual(first.object, into)
+	if !isSame && !(hasUID && first.GetUID() == into.GetUID()) {
 		return false, fmt.Errorf("duplicate %s, first defined in %s", key, first.where)
 	}
+	if !isSame || !hasUID { // not of two exports
+		r.warn("%s: %s is ignored: it was read in %s", where, head, first.where)
+	}
+	return false, nil
+}
+
+// isEqual reports whether two objects are equal.
+func isEqual(a, b object) bool {
+	if _, isSummary := a.(*fleet.ClusterCapacity); isSummary { // with private fields
+		return reflect.DeepEqual(a, b)
+	}
+	return equality.Semantic.DeepEqual(a, b)
 }
 
 // checkAmountsOf checks the amounts of an object.

@@ -39,7 +39,7 @@ func CheckFileName(flag, path string) error {
 	return nil
 }
 
-// isReplaceable reports whether an existing file is empty or of the kind of the new one: no other file, such as an input or a token, is lost.
+// isReplaceable reports whether an existing file is empty or of the kind of the new one: no other file, such as an input, is lost.
 func (f NewFile) isReplaceable() bool {
 	file, err := os.Open(f.Path)
 	if err != nil {
