@@ -28,8 +28,8 @@ const (
 	Recording = "recording"
 )
 
-// starts are the first bytes of files by kind.
-var starts = map[string]string{HTMLPage: "<!doctype html>", Recording: "\x1f\x8b"}
+// starts are the first bytes of files by kind: of a recording, those of gzip with an extra field.
+var starts = map[string]string{HTMLPage: "<!doctype html>", Recording: "\x1f\x8b\x08\x04"}
 
 // CheckFileName returns an error for the name of a new file or directory that is a format of --output in other commands.
 func CheckFileName(flag, path string) error {
