@@ -12,6 +12,8 @@ import (
 	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	internalv1 "k8s.io/kubernetes/pkg/scheduler/apis/config/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
 
 // legacyVersions are the versions of the scheduler configuration that Kubernetes no longer reads.
@@ -59,7 +61,7 @@ func addLegacyToScheme(s *runtime.Scheme) error {
 }
 
 // Warnings returns the warnings about a configuration and its text: of a legacy version, plugins with negative weights or a weight of 0,
-// and arguments of plugins that are not enabled.
+// and plugins that are disabled or have arguments, but are not enabled.
 func Warnings(cfg *internalconfig.KubeSchedulerConfiguration, text []byte) (warnings []string) {
 	for _, version := range legacyVersions {
 		if version.String() == cfg.APIVersion {
@@ -85,6 +87,18 @@ func Warnings(cfg *internalconfig.KubeSchedulerConfiguration, text []byte) (warn
 				}
 			}
 		}
+		known := slices.Concat(slices.Sorted(maps.Keys(enabled)), defaultPlugins())
+		for point, set := range pluginSets(profile) {
+			for j, plugin := range set.Disabled {
+				if plugin.Name != "*" && !slices.Contains(known, plugin.Name) {
+					warnings = append(
+						warnings,
+						fmt.Sprintf("profiles[%d].plugins.%s.disabled[%d]: plugin %s is not enabled: nothing is disabled%s",
+							i, point, j, plugin.Name, format.Suggestion(plugin.Name, known)),
+					)
+				}
+			}
+		}
 		for j, plugin := range profile.PluginConfig {
 			if !enabled[plugin.Name] {
 				warnings = append(
@@ -95,6 +109,17 @@ func Warnings(cfg *internalconfig.KubeSchedulerConfiguration, text []byte) (warn
 		}
 	}
 	return append(warnings, zeroWeights(text)...)
+}
+
+// defaultPlugins returns the names of the plugins of the default profile.
+func defaultPlugins() (names []string) {
+	cfg, _ := Decode("", []byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n")) // which is valid
+	for _, set := range pluginSets(cfg.Profiles[0]) {
+		for _, plugin := range set.Enabled {
+			names = append(names, plugin.Name)
+		}
+	}
+	return names
 }
 
 // zeroWeights returns a warning for each plugin whose weight is 0 in the text of a configuration: kube-scheduler takes 0 as 1, and the

@@ -331,9 +331,11 @@ func TestWarnings(t *testing.T) {
 		}
 	}
 	cfg := loadBoth(t, configFile(t, "v1", "", "  plugins:\n    multiPoint: {enabled: [{name: NodeResourcesLimits, weight: -5}]}\n"+
+		"    score: {disabled: [{name: NodeResourceFit}, {name: NodeResourcesFit}, {name: NodeResourcesLimits}, {name: '*'}]}\n"+
 		"  pluginConfig: [{name: LowRiskOverCommitment, args: {}}]\n"))
 	want := []string{
 		"profile test: the weight of NodeResourcesLimits is -5: must be at least 0, or the plugin prefers the worst node",
+		"profiles[0].plugins.score.disabled[0]: plugin NodeResourceFit is not enabled: nothing is disabled; did you mean NodeResourcesFit?",
 		"profiles[0].pluginConfig[0]: plugin LowRiskOverCommitment is not enabled: its arguments have no effect",
 	}
 	if diff := cmp.Diff(want, Warnings(cfg, nil)); diff != "" {

@@ -261,6 +261,8 @@ func (o *whatIfOptions) validateRun(cmd *cobra.Command) error {
 		return base.InvalidValue("seeds", o.Seeds, fmt.Sprintf("between 1 and %d", maxSeeds))
 	case o.Shard.Count > o.Seeds:
 		return base.InvalidValue("shard", o.shard, fmt.Sprintf("of at most as many parts as --seeds (%d)", o.Seeds))
+	case o.shard != "" && (o.output.Format != base.FormatJSON || o.report.Path != ""):
+		return errors.New("--shard: requires -o json, without --report: plimsoll merge shows the result of all shards")
 	case o.isOverTime() && cmd.Flags().Changed("tail"):
 		return errors.New("--tail: must not be set with a recording over a time: a run ends where the recording ends")
 	case o.tail < step || o.tail > 30*24*time.Hour || o.tail%step != 0:

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
@@ -104,7 +105,20 @@ func (c *Config) validateNames() error {
 		}
 	}
 	for field, labels := range map[string]map[string]string{"label": c.Labels, "usageLabel": c.UsageLabels} {
+		known := usageLabels
+		if field == "label" {
+			known = labelNames()
+		}
 		for name, other := range labels {
+			if !slices.Contains(known, name) {
+				return fmt.Errorf(
+					"%s: unknown name %q: must be one of %s%s",
+					field,
+					name,
+					strings.Join(known, ", "),
+					format.Suggestion(name, known),
+				)
+			}
 			if !labelName.MatchString(name) || !labelName.MatchString(other) {
 				return fmt.Errorf("%s: invalid value %s=%s: must be two names of labels, such as pod=exported_pod", field, name, other)
 			}

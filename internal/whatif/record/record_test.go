@@ -498,6 +498,8 @@ func TestConfigErrors(t *testing.T) {
 		{func(c *Config) { c.Series = map[string]string{"kube_pods": "x"} }, `series: unknown name "kube_pods": must be one of kube_pod_info`},
 		{func(c *Config) { c.Series = map[string]string{podInfo: ""} }, "series: kube_pod_info: required"},
 		{func(c *Config) { c.Series = map[string]string{podInfo: "a b"} }, `series: invalid name "a b" for kube_pod_info`},
+		{func(c *Config) { c.Labels = map[string]string{"nodes": "a"} }, `label: unknown name "nodes": must be one of `},
+		{func(c *Config) { c.UsageLabels = map[string]string{"nmespace": "a"} }, "did you mean namespace?"},
 		{func(c *Config) { c.Labels = map[string]string{"pod": "a-b"} }, "label: invalid value pod=a-b: must be two names of labels"},
 		{func(c *Config) { c.Timeout = 1 }, "timeout: invalid value 1ns: must be at least 1s"},
 	} {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/plimsoll-k8s/plimsoll/load/prometheus"
 )
@@ -179,6 +180,18 @@ func SeriesNames() (names []string) {
 	return append(names, containerCPU, containerMemory)
 }
 
+// labelNames returns the names of the labels that are kept of series, sorted.
+func labelNames() []string {
+	names := sets.New[string]()
+	for _, s := range described {
+		names.Insert(append(s.identity(), s.by...)...)
+	}
+	return sets.List(names)
+}
+
+// usageLabels are the labels of the usage of pods.
+var usageLabels = []string{"namespace", "pod", "container"}
+
 // promDuration returns a duration in the notation of Prometheus.
 func promDuration(d time.Duration) string { return fmt.Sprintf("%ds", int64(d.Seconds())) }
 
@@ -224,6 +237,6 @@ func (s series) identity() []string {
 
 // usageQueries returns the queries for CPU in cores and memory in bytes, one series per pod.
 func (c *Config) usageQueries() (cpu, memory string) {
-	labels := rename(c.UsageLabels, "namespace", "pod", "container")
+	labels := rename(c.UsageLabels, usageLabels...)
 	return prometheus.PodQueries(&c.Server, c.series, strings.Join(labels[:2], ", "), labels[1], labels[2])
 }

@@ -73,7 +73,7 @@ func (d *decoder) recording() (*Recording, error) {
 	if d.orphans > 0 {
 		d.addMissing(
 			fmt.Sprintf("%d lines about nodes and pods", d.orphans),
-			"these nodes and pods were added in a damaged part of the file",
+			"no line adds these nodes and pods: their names differ, or the line is in a damaged part of the file",
 		)
 	}
 	d.header.Missing = append(d.header.Missing, d.missing...)
