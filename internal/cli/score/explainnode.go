@@ -81,8 +81,12 @@ func (o *nodeOptions) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	for i, arg := range args {
-		if resource, name, isTyped := strings.Cut(arg, "/"); isTyped && base.Node.Has(resource) {
-			args[i] = name
+		key, err := base.Node.ParseName(arg, "")
+		if err != nil {
+			return err
+		}
+		if key.Namespace == "" {
+			args[i] = key.Name
 		}
 	}
 	var state *engine.State
