@@ -110,6 +110,8 @@ func (d *decoder) line(raw []byte) error {
 		return d.readUsage(raw)
 	case lineLoad:
 		return d.readLoad(l.Nodes)
+	case "":
+		return errors.New("type: required: must be the type of the line, such as " + lineAdded)
 	}
 	return nil // written by a later release
 }

@@ -446,6 +446,7 @@ func TestReadInvalid(t *testing.T) {
 		{"an earlier format", []byte("PLRC\x00\x00"), "not a recording: recorded by an earlier build, whose files are not read: record again"},
 		{"long member", long, "member of 4294967295 bytes: must have at most 67108864"},
 		{"no header", headless, `not a recording: member 1 (at byte 0): line 1: type: found "ADDED": the first line must be of type RECORDING`},
+		{"no type", withLines(t, podText(born, "", "")), "member 1 (at byte 0): line 2: type: required: must be the type of the line, such as ADDED"},
 		{"object without kind", withLines(t, event("ADDED", 0, "{}")), "member 1 (at byte 0): line 2: object 1: kind: required value"},
 		{"no object", withLines(t, `{"type":"ADDED",`+after(0)+`}`), "object: unexpected end of JSON input"},
 		{"no time", withLines(t, `{"type":"ADDED","object":`+podText(born, "", "")+`}`), "time: invalid value 0001-01-01T00:00:00Z: must be at most"},
