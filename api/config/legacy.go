@@ -73,6 +73,7 @@ func Warnings(cfg *internalconfig.KubeSchedulerConfiguration, text []byte) (warn
 			)
 		}
 	}
+	defaults := defaultPlugins()
 	for i, profile := range cfg.Profiles {
 		enabled := map[string]bool{}
 		for _, set := range pluginSets(profile) {
@@ -87,7 +88,7 @@ func Warnings(cfg *internalconfig.KubeSchedulerConfiguration, text []byte) (warn
 				}
 			}
 		}
-		known := slices.Concat(slices.Sorted(maps.Keys(enabled)), defaultPlugins())
+		known := slices.Concat(slices.Sorted(maps.Keys(enabled)), defaults)
 		for point, set := range pluginSets(profile) {
 			for j, plugin := range set.Disabled {
 				if plugin.Name != "*" && !slices.Contains(known, plugin.Name) {

@@ -37,8 +37,8 @@ func DecodeStrict(document []byte, into any) error {
 	return DecodeJSON(asJSON, into)
 }
 
-// mayEndEarly matches documents that can have text after their object: in flow style, or with a line that ends a document.
-var mayEndEarly = regexp.MustCompile(`\A(\s*#.*\n)*\s*[{\[]|\n(---|\.\.\.)`)
+// flow matches documents in flow style, after comments.
+var flow = regexp.MustCompile(`\A(\s*#.*\n)*\s*[{\[]`)
 
 // YAMLToJSON returns a document in YAML, which is UTF-8 and has one object, as JSON. A key that is given twice is an error; a key that
 // overrides a key of a merge (<<) is not.
@@ -46,7 +46,7 @@ func YAMLToJSON(document []byte) ([]byte, error) {
 	if !utf8.Valid(document) {
 		return nil, errors.New("found text that is not in UTF-8: must be UTF-8")
 	}
-	if mayEndEarly.Match(document) {
+	if flow.Match(document) || bytes.Contains(document, []byte("\n---")) || bytes.Contains(document, []byte("\n...")) { // may end early
 		decoder := yamlv3.NewDecoder(bytes.NewReader(document))
 		var first, second any
 		if err := decoder.Decode(&first); err != nil {

@@ -160,6 +160,9 @@ func (f *Flags) withFlagNames(err error) error {
 	}
 	var names []string
 	for _, field := range metricprovider.Fields {
+		if field.Flag == "" && f.some == nil {
+			continue
+		}
 		name := "--" + f.prefix + field.Flag
 		if !f.isFlag(field) {
 			name = "--load-source: " + field.Name

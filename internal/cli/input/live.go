@@ -73,7 +73,7 @@ func (l *LiveCluster) ReadState(
 	}
 	l.readLoad(cmd.Context(), config, read, warn, first...)
 	state.Load = read.Load
-	ctx, cancel := context.WithTimeout(cmd.Context(), loadTimeout)
+	ctx, cancel := context.WithTimeout(cmd.Context(), usageTimeout)
 	defer cancel()
 	// Not every source of load has the usage of pods, nor every profile reads it: without it, expectations state their basis.
 	if usage, err := l.readUsage(ctx, config, read.Nodes); err == nil {
@@ -185,7 +185,7 @@ func (l *LiveCluster) ReadUsage(ctx context.Context, read *record.Cluster, warn 
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
+	ctx, cancel := context.WithTimeout(ctx, usageTimeout)
 	defer cancel()
 	reading, err := l.readUsage(ctx, config, read.Nodes)
 	if err != nil {
@@ -214,8 +214,8 @@ func (l *LiveCluster) readUsage(ctx context.Context, config *rest.Config, nodes 
 	return source.ReadPods(ctx)
 }
 
-// loadTimeout is how long a command waits for the usage of pods.
-const loadTimeout = 30 * time.Second
+// usageTimeout is how long a command waits for the usage of pods.
+const usageTimeout = 30 * time.Second
 
 // readLoad reads the load of the nodes from the source that flags select.
 func readLoad(ctx context.Context, f *flags.Flags, config *rest.Config, nodes []*v1.Node) (load.Reading, error) {

@@ -184,7 +184,8 @@ func SeriesNames() (names []string) {
 func labelNames() []string {
 	names := sets.New[string]()
 	for _, s := range described {
-		names.Insert(append(s.identity(), s.by...)...)
+		names.Insert(s.identity()...)
+		names.Insert(s.by...)
 	}
 	return sets.List(names)
 }
